@@ -64,6 +64,8 @@ class PlanInput:
     has_unread: bool = False
     #: Objects with pods that are not known.
     unjudged: Sequence[str] = ()
+    #: Workloads without pods at present, with the reason.
+    inactive: Mapping[str, str] = field(default_factory=dict)
     #: Adds the file and the line to a message about an object.
     located: Callable[[str], str] = str
     selection: JobSelection = field(default_factory=JobSelection)
@@ -91,8 +93,8 @@ def read_input(
     return PlanInput(
         manifests.objects, scheduler,
         [*manifests.warnings, *(_missing(manifests, scheduler) if schedules else ())],
-        unjudged=manifests.unjudged, has_unread=bool(manifests.problems), located=manifests.origins.located,
-        selection=JobSelection(namespace=source.namespace),
+        unjudged=manifests.unjudged, inactive=manifests.inactive, has_unread=bool(manifests.problems),
+        located=manifests.origins.located, selection=JobSelection(namespace=source.namespace),
     )  # fmt: skip
 
 
@@ -138,8 +140,8 @@ def _live(
     missing = _missing(manifests, scheduler, submission.objects) if schedules else ()
     return PlanInput(
         submission.objects, scheduler, [*found.warnings, *submission.notes, *manifests.warnings, *missing],
-        unjudged=manifests.unjudged, has_unread=bool(manifests.problems), located=manifests.origins.located,
-        selection=JobSelection(submission if manifests.objects else None, namespace),
+        unjudged=manifests.unjudged, inactive=manifests.inactive, has_unread=bool(manifests.problems),
+        located=manifests.origins.located, selection=JobSelection(submission if manifests.objects else None, namespace),
         policy=None if running.policy is None else (running.policy, running.source), policy_note=_policy_note(live),
     )  # fmt: skip
 

@@ -41,12 +41,16 @@ def plan_printout(
         for advice in _advise(scenario, plan, explained) if explained else ():
             echo_advice(advice, wide=wide)
             click.echo()
-        echo_answers(plan) if scenario.has_submission else echo_closing(plan)
+        if scenario.has_submission:
+            echo_answers(plan, scenario.inactive)
+        else:
+            echo_closing(plan, scenario.inactive)
 
     def data() -> dict[str, Any]:
         from stromboli.planner.report import advice_as_plain, report_of
 
         report = {**report_of(plan, scenario.warnings), "unjudged": list(scenario.unjudged), **more}
+        report["inactive"] = dict(scenario.inactive)
         if starts is not None:
             report["expectedStarts"] = {key: each.as_plain() for key, each in starts.items()}
         if explained is not None:

@@ -104,6 +104,8 @@ class Scenario:
     has_unread: bool = False
     #: Objects with pods that are not known, such as `Foo default/x`; they count as waiting too.
     unjudged: Sequence[str] = ()
+    #: Workloads without pods at present, with the reason, such as `is suspended`.
+    inactive: Mapping[str, str] = field(default_factory=dict)
     #: A scheduler dump, if used instead of manifests.
     dump: Dump | None = None
     #: The shard of the scheduler; a dump contains its own.
@@ -249,7 +251,7 @@ def read_scenario(
         warnings, has_unread=found.has_unread, shard=found.scheduler.shard, now=moment,
         located=found.located, default_queue=found.scheduler.default_queue,
         node_selector=found.scheduler.node_selector, selection=found.selection, is_live=found.is_live,
-        unjudged=found.unjudged, registry=registry,
+        unjudged=found.unjudged, inactive=found.inactive, registry=registry,
     )  # fmt: skip
 
 

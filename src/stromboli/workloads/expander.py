@@ -14,14 +14,11 @@ from stromboli.workloads.document import WorkloadDocument
 from stromboli.workloads.existing import ExistingObjects, has_counted_pods, has_ended, is_from_cluster
 from stromboli.workloads.expansion import CreatedObject, CreatedWorkload, Expansion, ExpansionContext, FindReference
 from stromboli.workloads.groups_of_plain_pods import with_plain_groups
+from stromboli.workloads.inactive import inactivity_of, kueue_note
 from stromboli.workloads.pod_templates import pod_templates_in
 from stromboli.workloads.registry import FAMILIES, REFERENCES, WorkloadFamily
 from stromboli.workloads.simulated import declare_times
 from stromboli.workloads.templates import Kind
-
-#: The label with which Kueue suspends a workload until it admits it.
-KUEUE_QUEUE = "kueue.x-k8s.io/queue-name"
-_KUEUE_NOTE = "its queue is Kueue's; it is planned as if Kueue had admitted it"
 
 
 class ClusterBeside(NamedTuple):
@@ -120,24 +117,22 @@ class _Run:
         self._taken |= {_identity(each.document): f"{workload.kind[1]} {workload.key}" for each in objects}
         assumptions = [each for each in expansion.assumptions if each not in self._assumed]
         self._assumed.update(assumptions)
-        return ExpandedDocument(index, objects, [*expansion.notes, *assumptions])
+        notes = [f"it {expansion.inactive} and creates no pods"] if expansion.inactive else expansion.notes
+        return ExpandedDocument(index, objects, [*notes, *assumptions], inactive=expansion.inactive)
 
     def _expansion(self, workload: WorkloadDocument, family: WorkloadFamily) -> Expansion:
         if self._existing.has_children_of(workload) or has_ended(workload):
             return Expansion()
         if family.is_schedule and is_from_cluster(workload):
             return Expansion()
-        is_suspended = bool(family.suspend) and workload.flag(family.suspend)
-        is_of_kueue = KUEUE_QUEUE in workload.labels
-        if is_suspended and not is_of_kueue:
-            return Expansion(notes=["it is suspended and creates no pods"])
+        if reason := inactivity_of(workload, family.suspend):
+            return Expansion(inactive=reason)
         if has_counted_pods(workload):
             return Expansion(notes=["it has pods already, which are not in the input; add them"])
         found = self._expand(workload, family)
         if found.pods and self._existing.has_pods_like(workload, _labels_of(workload, found.pods[0])):
             return Expansion()
-        if is_of_kueue:
-            found.notes.append(_KUEUE_NOTE)
+        found.notes += filter(None, [kueue_note(workload)])
         return found
 
     def _expand(self, workload: WorkloadDocument, family: WorkloadFamily) -> Expansion:
@@ -154,7 +149,7 @@ class _Run:
     def _complete(self, workload: WorkloadDocument, family: WorkloadFamily) -> Expansion:
         """Expand a workload, and those that it creates; add the groups of plain pods, and declared times."""
         expansion = family.expand(workload, self._context)
-        if expansion.objects and family.assumes:
+        if expansion.groups and family.assumes:
             expansion.assumptions.append(f"the objects of {workload.kind[1]}s are those {family.assumes}")
         for created in expansion.workloads:
             expansion.add(self._inner(workload, created))

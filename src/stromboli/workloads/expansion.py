@@ -61,6 +61,8 @@ class Expansion:
     notes: list[str] = field(default_factory=list)
     #: What the objects of each kind depend on in the installation of its operator.
     assumptions: list[str] = field(default_factory=list)
+    #: Why it has no pods at present, such as `is suspended`; empty if it has.
+    inactive: str = ""
     #: The run time that the workload declares for its pods, such as 1h or 90s; empty for none.
     run_time: str = ""
 

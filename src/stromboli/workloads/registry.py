@@ -8,6 +8,7 @@ from typing import NamedTuple
 from stromboli.kube.fields.template_kinds import TEMPLATE_KINDS
 from stromboli.workloads.expansion import Expander
 from stromboli.workloads.families import leader_worker_sets, mpi, ray, spark, trainer, training
+from stromboli.workloads.families.app_wrappers import expand_app_wrapper
 from stromboli.workloads.families.apps import (
     expand_deployment,
     expand_replica_set,
@@ -19,6 +20,7 @@ from stromboli.workloads.families.daemon_sets import expand_daemon_set
 from stromboli.workloads.families.disaggregated_sets import expand_disaggregated_set
 from stromboli.workloads.families.jobs import expand_cron_job, expand_job
 from stromboli.workloads.families.jobsets import expand_job_set
+from stromboli.workloads.families.spark_connect import expand_spark_connect
 from stromboli.workloads.families.volcano.flows import expand_job_flow, expand_volcano_cron_job
 from stromboli.workloads.families.volcano.jobs import expand_volcano_job
 from stromboli.workloads.families.volcano.templates import CRON_JOB, JOB_FLOW
@@ -68,6 +70,8 @@ FAMILIES: Mapping[Kind, WorkloadFamily] = {
     ("sparkoperator.k8s.io", "SparkApplication"): WorkloadFamily(
         spark.expand_spark_application, "spec.suspend", spark.ASSUMES
     ),
+    ("sparkoperator.k8s.io", "SparkConnect"): WorkloadFamily(expand_spark_connect),
+    ("workload.codeflare.dev", "AppWrapper"): WorkloadFamily(expand_app_wrapper, "spec.suspend"),
     ("sparkoperator.k8s.io", "ScheduledSparkApplication"): WorkloadFamily(
         spark.expand_scheduled_spark_application, "spec.suspend", is_schedule=True
     ),

@@ -60,7 +60,7 @@ ENABLED = "the objects of "
 NEXT_RUN = "its next run"
 FAMILY_CASES = {
     "job": by_owner("pi", numbered("pi-", 0, 1), placed=2),
-    "kueue-job": by_owner("sample", numbered("sample-", 0, 1, 2), placed=3, notes=("its queue is Kueue's",)),
+    "kueue-job": by_owner("sample", numbered("sample-", 0, 1, 2), placed=3, notes=("its queue user-queue is Kueue's",)),
     "cron-job": by_owner(
         "nightly", numbered("nightly-", 0, 1), minimum=2, placed=2, notes=(NEXT_RUN,), cpu="2", queue="research"),
     "deployment": by_owner("web", numbered("web-", 0, 1, 2), minimum=3, placed=3, cpu="3", priority="urgent"),
@@ -129,6 +129,9 @@ FAMILY_CASES = {
     "xgboost-job": Family(
         {"master": ["iris-master-0"], "worker": ["iris-worker-0"]}, {"iris": Group(2, "default", cpu="2")}, placed=2,
         notes=(ENABLED,)),
+    "mx-job": Family(
+        {"scheduler": ["mxnet-scheduler-0"], "server": ["mxnet-server-0"], "worker": numbered("mxnet-worker-", 0, 1)},
+        {"mxnet": Group(4, "research", cpu="6")}, placed=4, notes=(ENABLED,)),
     "paddle-job": Family(
         {"worker": numbered("paddle-worker-", 0, 1)}, {"paddle": Group(2, "default", cpu="2")}, placed=2,
         notes=(ENABLED,)),
@@ -142,6 +145,9 @@ FAMILY_CASES = {
         notes=(ENABLED,)),
     "train-job": Family(
         {"fine-tune": numbered("fine-tune-node-0-", 0, 1, 2)}, {"fine-tune": Group(3, "research", cpu="12")}, placed=3),
+    "train-job-mpi": by_owner(
+        "tune-node-0", numbered("tune-node-0-", 0, 1), placed=2, cpu="4",
+        notes=("the pods of launcher are created when those of node are ready",)),
     "ray-cluster": Family(
         {"headgroup": ["search-head"], "small": numbered("search-small-worker-", 0, 1),
          "tpu": numbered("search-tpu-worker-", 0, 1)},
@@ -167,6 +173,14 @@ FAMILY_CASES = {
         {"spark-pi-pg": ["pi-driver", *numbered("pi-exec-", 1, 2)]},
         {"spark-pi-pg": Group(1, "research", "urgent", "5")}, placed=3,
         notes=("its executors are planned with its driver", ENABLED)),
+    "spark-connect": Family(
+        {"podgroup-connect": ["connect-server"], "podgroup-connect-server": numbered("connect-exec-", 1, 2)},
+        {"podgroup-connect": Group(1, cpu="1"), "podgroup-connect-server": Group(1, cpu="1")}, placed=3,
+        notes=("its executors are planned with its server",)),
+    "app-wrapper": Family(
+        {"podgroup-bundle": ["probe"], "server-0": ["server-0", "server-0-1"]},
+        {"server-0": Group(2, cpu="2"), "podgroup-bundle": Group(1, cpu="1")}, placed=3,
+        notes=("its queue user-queue and priority class production are Kueue's", ENABLED)),
     "workflow": by_owner(
         "diamond", ["diamond-A", *numbered("diamond-C-each-", 0, 1)], placed=3, queue="research", priority="urgent"),
     "workflow-resource": Family(

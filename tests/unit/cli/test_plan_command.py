@@ -36,7 +36,7 @@ def test_a_plan_as_json(run: Run) -> None:
     assert (result.exit_code, result.stderr) == (0, "")
     assert set(report) == {
         *("cycles", "binds", "devices", "pipelined", "evictions", "evictionDetails", "refusedPreemptions"),
-        *("podGroups", "pods", "queues", "warnings", "unjudged"),
+        *("podGroups", "pods", "queues", "warnings", "unjudged", "inactive"),
     }
     assert sorted(report["binds"]) == sorted(binds)
     assert report["cycles"] == [{"binds": report["binds"], "pipelined": {}, "evictions": {}}]
@@ -228,6 +228,17 @@ def test_object_whose_pods_are_not_known_is_in_the_report(run: Run) -> None:
     result = run("plan", [*FITS, foo], "-o", "json")
     assert (planned(result)["unjudged"], result.exit_code) == (["Foo default/x"], 3)
     assert run("simulate", [*FITS, foo]).exit_code == 3
+
+
+def test_suspended_workload_is_named_with_the_reason(run: Run) -> None:
+    held = {"apiVersion": "batch/v1", "kind": "Job", "metadata": {"name": "held"},
+            "spec": {"suspend": True, "template": {"spec": {"containers": [{"name": "main"}]}}}}  # fmt: skip
+    result = run("plan", [*nodes(1, 1), held])
+    closing = "0 pods bound in 1 cycle; Job default/held is suspended and has no pods."
+    assert (result.stdout.splitlines()[-1], result.exit_code) == (closing, 0)
+    assert planned(run("plan", [*FITS, held], "-o", "json"))["inactive"] == {"Job default/held": "is suspended"}
+    explained = run("explain", [*FITS, held], "held")
+    assert (explained.exit_code, "Job default/held is suspended" in explained.stderr) == (3, True)
 
 
 def test_forecast_leaves_explanations_as_they_are(run: Run) -> None:

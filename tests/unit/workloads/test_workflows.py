@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from stromboli.kube.objects.storage import PersistentVolumeClaim
 from tests.unit.workloads.inputs import expanded, groups_of, messages_of, pods_of, workload
 
 ARGO = "argoproj.io/v1alpha1"
@@ -105,6 +106,20 @@ def test_bad_patch_is_reported_with_its_field(patch: str, message: str) -> None:
     found = expanded(workflow({"name": "main", "container": CONTAINER, "podSpecPatch": patch}))
     assert [message in str(each) for each in found.problems] == [True], list(map(str, found.problems))
     assert pods_of(found) == {}
+
+
+def test_pods_have_the_volumes_that_they_mount_and_the_workflow_has_claims() -> None:
+    claim = {"metadata": {"name": "work"}, "spec": {"resources": {"requests": {"storage": "1Gi"}}}}
+    volumes: list[Any] = [{"name": name, "emptyDir": {}} for name in ("cache", "other")]
+    mounts = [{"name": name, "mountPath": f"/{name}"} for name in ("work", "cache")]
+    main = {"name": "main", "container": {"image": "example/main", "volumeMounts": mounts}}
+    found = expanded(workflow(main, volumes=volumes, volumeClaimTemplates=[claim]))
+    mounted = {each.name: each.persistent_volume_claim for each in pods_of(found)["train"].spec.volumes or ()}
+    assert {name: claim and claim.claim_name for name, claim in mounted.items()} == {
+        "cache": None,
+        "work": "train-work",
+    }
+    assert [each.metadata.name for each in found.objects if isinstance(each, PersistentVolumeClaim)] == ["train-work"]
 
 
 def resource(manifest: str, action: str = "create") -> dict[str, Any]:

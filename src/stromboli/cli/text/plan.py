@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 from typing import TYPE_CHECKING
 
@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 #: Queues that always exist; shown when a job uses them.
 _STANDARD_QUEUES = ("default", "root")
 _MAX_NODES = 4
+_MAX_INACTIVE = 20
 _NOT_CONSIDERED = "not considered in this cycle"
 _PHASE_COLOURS = {"Running": "green", "Completed": "green", "Inqueue": "yellow", "Pending": "yellow", "Unknown": "red"}
 
@@ -34,7 +35,8 @@ def echo_plan(plan: SchedulingPlan, *, wide: bool = False) -> None:
             click.echo()
 
 
-def echo_closing(plan: SchedulingPlan) -> None:
+def echo_closing(plan: SchedulingPlan, inactive: Mapping[str, str]) -> None:
+    """Print the numbers of the plan; `inactive` are workloads without pods, with the reason."""
     cycles = counted(len(plan.cycles), "cycle")
     parts = [f"{counted(len(plan.binds), 'pod')} bound in {cycles}"]
     if plan.evictions:
@@ -45,11 +47,18 @@ def echo_closing(plan: SchedulingPlan) -> None:
         parts.append(f"{counted(stuck, 'job')} {'waits' if stuck == 1 else 'wait'}")
     if partly := len(waiting) - stuck:
         parts.append(f"{counted(partly, 'job')} {'runs' if partly == 1 else 'run'} with some pods waiting")
-    if not waiting:
-        parts.append(
-            "every pod is scheduled" if any(group.pods for group in plan.groups.values()) else "there are no pods"
-        )
-    echo_wrapped("; ".join(parts) + ".")
+    has_pods = any(group.pods for group in plan.groups.values())
+    if not waiting and (has_pods or not inactive):
+        parts.append("every pod is scheduled" if has_pods else "there are no pods")
+    echo_wrapped("; ".join([*parts, *inactive_workloads(inactive)]) + ".")
+
+
+def inactive_workloads(inactive: Mapping[str, str]) -> Iterator[str]:
+    """Yield a phrase per workload without pods; further ones are counted."""
+    for subject, reason in islice(inactive.items(), _MAX_INACTIVE):
+        yield f"{subject} {reason} and has no pods"
+    if len(inactive) > _MAX_INACTIVE:
+        yield f"{counted(len(inactive) - _MAX_INACTIVE, 'more workload')} without pods"
 
 
 def _groups(plan: SchedulingPlan, *, wide: bool) -> Table:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING
 
 import click
 
-from stromboli.cli.text.plan import counted, format_nodes
+from stromboli.cli.text.plan import counted, format_nodes, inactive_workloads
 from stromboli.cli.text.tables import echo_wrapped
 
 if TYPE_CHECKING:
@@ -18,9 +18,11 @@ _MAX_JOBS = 20
 _MAX_VICTIMS = 4
 
 
-def echo_answers(plan: SchedulingPlan) -> None:
-    """Print a sentence per job."""
-    if not plan.groups:
+def echo_answers(plan: SchedulingPlan, inactive: Mapping[str, str]) -> None:
+    """Print a sentence per job; `inactive` are workloads without pods, with the reason."""
+    for phrase in inactive_workloads(inactive):
+        echo_wrapped(f"{phrase}.")
+    if not plan.groups and not inactive:
         click.echo("The files contain no job.")
     for place, (key, group) in enumerate(plan.groups.items()):
         if place == _MAX_JOBS:

@@ -30,6 +30,8 @@ class ExpandedDocument(NamedTuple):
     error: ObjectError | None = None
     #: Whether it has pods, but how many of which template is unknown.
     is_unjudged: bool = False
+    #: Why it has no pods at present, after its name; empty if it has.
+    inactive: str = ""
 
 
 class WorkloadExpander(Protocol):

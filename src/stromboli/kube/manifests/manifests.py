@@ -51,6 +51,8 @@ class Manifests:
     origins: Origins = field(default_factory=Origins)
     #: Objects with pods of which the expander does not know how many there are, such as `Foo default/x`.
     unjudged: list[str] = field(default_factory=list)
+    #: Workloads without pods at present, with the reason, such as `is suspended`.
+    inactive: dict[str, str] = field(default_factory=dict)
 
     @property
     def unread(self) -> set[tuple[str, str]]:
@@ -97,6 +99,7 @@ class _Collector:
         #: The workloads by API group, kind and key.
         self._workloads: dict[tuple[str, str, str], tuple[Origin, Mapping[str, Any]]] = {}
         self._unjudged: list[str] = []
+        self._inactive: dict[str, str] = {}
         self._problems: list[ManifestProblem] = []
         self._problems_left_out = 0
         self._notes: list[str] = []
@@ -153,6 +156,8 @@ class _Collector:
                 self._reject(origin, expanded.error)
             else:
                 self._put_all(kind, key, origin, document, expanded)
+                if expanded.inactive:
+                    self._inactive[f"{kind} {key}"] = expanded.inactive
 
     def _put_all(
         self, kind: str, key: str, origin: Origin, document: Mapping[str, Any], expanded: ExpandedDocument
@@ -195,7 +200,7 @@ class _Collector:
         origins = Origins()
         for (kind, key), (origin, _) in self._objects.items():
             origins.add(kind.kind_name, key, origin)
-        return Manifests(objects, self._problems, notes, origins, self._unjudged)
+        return Manifests(objects, self._problems, notes, origins, self._unjudged, self._inactive)
 
 
 def workload_key(document: Mapping[str, Any], kind: str) -> str:

@@ -19,7 +19,7 @@ _OWN_ANNOTATIONS = ("kubectl.kubernetes.io/last-applied-configuration", "deploym
 def expand_deployment(workload: WorkloadDocument, context: ExpansionContext) -> Expansion:
     """Return the pods of the ReplicaSet, which has the annotations of its Deployment."""
     if workload.flag("spec.paused"):
-        return Expansion(notes=["it is paused and creates no pods"])
+        return Expansion(inactive="is paused")
     annotations = {key: value for key, value in workload.annotations.items() if key not in _OWN_ANNOTATIONS}
     owner = owner_reference("apps/v1", "ReplicaSet", workload.name)
     return _replicas(workload, owner, annotations)

@@ -50,7 +50,10 @@ class JobSetInWorkload:
 
 def expand_job_set(workload: WorkloadDocument, context: ExpansionContext) -> Expansion:
     jobs = replicated_jobs(workload, "spec")
-    return expand_replicated_jobs(JobSetInWorkload(workload, annotations=workload.annotations), jobs)
+    found = expand_replicated_jobs(JobSetInWorkload(workload, annotations=workload.annotations), jobs)
+    if workload.map("spec.scheduling"):
+        found.notes.append("its native PodGroups, which spec.scheduling describes, are not planned")
+    return found
 
 
 def replicated_jobs(workload: WorkloadDocument, path: str) -> list[ReplicatedJob]:

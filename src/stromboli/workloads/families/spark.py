@@ -20,7 +20,7 @@ from stromboli.workloads.pod_documents import (
 )
 
 ASSUMES = "that the operator creates with --enable-batch-scheduler, if their batchScheduler is volcano"
-_PREFIX = "sparkoperator.k8s.io"
+SPARK = "sparkoperator.k8s.io"
 _MEMORY = re.compile(r"(\d+)([kmgtp]?)b?", re.IGNORECASE)
 _UNITS = {"": 20, "k": 10, "m": 20, "g": 30, "t": 40, "p": 50}
 _MIB = 1 << 20
@@ -32,13 +32,13 @@ _POD_FIELDS = ("affinity", "tolerations", "hostNetwork", "priorityClassName", "s
 
 
 def expand_spark_application(app: WorkloadDocument, context: ExpansionContext) -> Expansion:
-    executors = checked_number(app, _executors(app), "spec.executor.instances")
+    executors = checked_number(app, executors_of(app), "spec.executor.instances")
     is_cluster_mode = app.text("spec.mode", "cluster") == "cluster"
     driver_name = app.text("spec.driver.podName") or f"{app.name}-driver"
-    driver = [CreatedObject(_pod(app, "driver", driver_name), "spec.driver")] if is_cluster_mode else []
+    driver = [CreatedObject(spark_pod(app, "driver", driver_name), "spec.driver")] if is_cluster_mode else []
     owner = owner_reference("v1", "Pod", driver_name) if is_cluster_mode else None
     pods = [
-        CreatedObject(_pod(app, "executor", f"{app.name}-exec-{number}", number, owner), "spec.executor")
+        CreatedObject(spark_pod(app, "executor", f"{app.name}-exec-{number}", number, owner), "spec.executor")
         for number in range(1, executors + 1)
     ]
     groups = [CreatedObject(_group(app, executors, is_cluster_mode))] if _is_grouped(app) else []
@@ -57,7 +57,7 @@ def _is_grouped(app: WorkloadDocument) -> bool:
     return app.text("spec.batchScheduler") == VOLCANO
 
 
-def _executors(app: WorkloadDocument) -> int:
+def executors_of(app: WorkloadDocument) -> int:
     """Return the number of executors at the start."""
     if not app.flag("spec.dynamicAllocation.enabled"):
         return app.count("spec.executor.instances", _DEFAULT_EXECUTORS)
@@ -65,7 +65,7 @@ def _executors(app: WorkloadDocument) -> int:
     return max(*bounds, app.count("spec.executor.instances", 0))
 
 
-def _pod(
+def spark_pod(
     app: WorkloadDocument, role: str, name: str, number: int = 0, owner: Mapping[str, Any] | None = None
 ) -> dict[str, Any]:
     path = f"spec.{role}"
@@ -73,8 +73,8 @@ def _pod(
     group = f"spark-{app.name}-pg"
     labels = {
         "spark-role": role,
-        f"{_PREFIX}/app-name": app.name,
-        f"{_PREFIX}/launched-by-spark-operator": "true",
+        f"{SPARK}/{'connect-name' if app.kind[1] == 'SparkConnect' else 'app-name'}": app.name,
+        f"{SPARK}/launched-by-spark-operator": "true",
         **({"spark-exec-id": str(number)} if number else {}),
         **app.texts(f"{path}.labels"),
     }

@@ -13,6 +13,7 @@ from stromboli.workloads.families.jobsets import (
     expand_replicated_jobs,
     replicated_jobs,
 )
+from stromboli.workloads.families.pod_patches import merged
 from stromboli.workloads.group_documents import group_document
 from stromboli.workloads.groups import GROUP_NAME
 from stromboli.workloads.min_resources import Members, total_request
@@ -25,6 +26,7 @@ RUNTIME: Kind = (GROUP, "TrainingRuntime")
 CLUSTER_RUNTIME: Kind = (GROUP, "ClusterTrainingRuntime")
 #: The label of the Job whose pods are the nodes of the training, and the container that the TrainJob changes.
 _STEP, _TRAINER, _CONTAINER = f"{GROUP}/trainjob-ancestor-step", "trainer", "node"
+_MPI, _NODES = "spec.mlPolicy.mpi", "spec.trainer.numNodes"
 #: Fields of overrides that matter to placement; maps and lists are added to those of the template.
 _OVERRIDDEN = (
     "nodeSelector",
@@ -59,11 +61,24 @@ def _runtime_of(job: WorkloadDocument, context: ExpansionContext) -> WorkloadDoc
 def _adapted(job: WorkloadDocument, runtime: WorkloadDocument, each: ReplicatedJob) -> ReplicatedJob:
     """Return a Job of the runtime with what the TrainJob changes."""
     labels = runtime.texts(f"{each.path.removesuffix('.spec')}.metadata.labels")
-    template = _overridden(job, each.name, each.template)
-    if labels.get(_STEP, each.name) not in (_TRAINER, _CONTAINER):
-        return each._replace(template=template)
-    nodes = job.count("spec.trainer.numNodes", runtime.count("spec.mlPolicy.numNodes", each.pods))
-    return each._replace(pods=nodes, template=_with_resources(job, template))
+    is_mpi, is_node = runtime.value(_MPI) is not None, each.name == _CONTAINER
+    is_trainer = labels.get(_STEP, _TRAINER if is_node and not is_mpi else "") == _TRAINER
+    template = _patched(job, each, _overridden(job, each.name, each.template))
+    if is_trainer or (is_node and runtime.flag(f"{_MPI}.runLauncherAsNode")):
+        template = _with_resources(job, template)
+    return each._replace(pods=_nodes(job, runtime, each, is_trainer=is_trainer), template=template)
+
+
+def _nodes(job: WorkloadDocument, runtime: WorkloadDocument, each: ReplicatedJob, *, is_trainer: bool) -> int:
+    """Return the number of pods of a Job. With MPI, the Job with the name node has the nodes that the TrainJob sets,
+    less one if the launcher is a node.
+    """
+    own = runtime.count("spec.mlPolicy.numNodes", each.pods) if is_trainer else each.pods
+    is_mpi = runtime.value(_MPI) is not None
+    if job.value(_NODES) is None or not (each.name == _CONTAINER if is_mpi else is_trainer):
+        return own
+    nodes = job.count(_NODES, own)
+    return max(nodes - 1, 1) if is_mpi and runtime.flag(f"{_MPI}.runLauncherAsNode") else nodes
 
 
 def _with_resources(job: WorkloadDocument, template: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -71,7 +86,7 @@ def _with_resources(job: WorkloadDocument, template: Mapping[str, Any]) -> Mappi
     if not amounts:
         return template
     containers = [
-        {**each, "resources": amounts} if each.get("name") == _CONTAINER else each
+        {**each, "resources": _merged(each.get("resources"), amounts)} if each.get("name") == _CONTAINER else each
         for each in template["spec"].get("containers") or ()
     ]
     return {**template, "spec": {**template["spec"], "containers": containers}}
@@ -92,9 +107,19 @@ def _overridden(job: WorkloadDocument, name: str, template: Mapping[str, Any]) -
     return {**template, "spec": spec}
 
 
+def _patched(job: WorkloadDocument, each: ReplicatedJob, template: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Apply the patches of the TrainJob for a Job of the runtime, one after the other."""
+    for place in range(job.length("spec.runtimePatches")):
+        jobs = f"spec.runtimePatches[{place}].trainingRuntimeSpec.template.spec.replicatedJobs"
+        for number in range(job.length(jobs)):
+            if job.text(f"{jobs}[{number}].name") == each.name:
+                template = merged(template, job.map(f"{jobs}[{number}].template.spec.template"))
+    return template
+
+
 def _merged(own: Any, other: Any) -> Any:
     if isinstance(own, Mapping) and isinstance(other, Mapping):
-        return {**own, **other}
+        return {**own, **{key: _merged(own.get(key), value) for key, value in other.items()}}
     if isinstance(own, list) and isinstance(other, list):
         return [*own, *other]
     return other
@@ -106,9 +131,13 @@ def _as_created_by(
     """Expand the runtime under the name of the TrainJob; fields of the runtime are not fields of the TrainJob."""
     metadata = {**(job.document.get("metadata") or {}), "name": job.name}
     document = WorkloadDocument({**runtime.document, "metadata": metadata})
-    job_set = JobSetInWorkload(document, "spec.template.spec", pod_annotations=annotations)
+    of_set = {**runtime.texts("spec.template.metadata.annotations"), **job.texts("spec.annotations")}
+    job_set = JobSetInWorkload(document, "spec.template.spec", of_set, annotations)
     created = expand_replicated_jobs(job_set, jobs)
-    created.pods = [each._replace(field="") for each in created.pods]
+    for objects in (created.pods, created.claims):
+        objects[:] = [each._replace(field="") for each in objects]
+    deadline = job.count("spec.activeDeadlineSeconds", 0)
+    created.run_time = f"{deadline}s" if deadline else created.run_time
     return created
 
 

@@ -1,4 +1,4 @@
-"""Kubeflow's Training Operator v1: PyTorchJob, TFJob, XGBoostJob, PaddleJob, JAXJob and MPIJob v1."""
+"""Kubeflow's Training Operator v1: PyTorchJob, TFJob, XGBoostJob, PaddleJob, JAXJob, MPIJob v1, and MXJob until 1.8."""
 
 from __future__ import annotations
 
@@ -29,6 +29,7 @@ TRAINING_KINDS: Mapping[str, TrainingKind] = {
     "XGBoostJob": TrainingKind("xgbReplicaSpecs", ("Master", "Worker"), "xgboostjob-controller"),
     "PaddleJob": TrainingKind("paddleReplicaSpecs", ("Master", "Worker"), "paddlejob-controller"),
     "JAXJob": TrainingKind("jaxReplicaSpecs", ("Worker",), "jaxjob-controller"),
+    "MXJob": TrainingKind("mxReplicaSpecs", ("Scheduler", "Server", "Worker"), "mxjob-controller"),
     "MPIJob": TrainingKind("mpiReplicaSpecs", ("Launcher", "Worker"), "mpijob-controller"),
 }
 

@@ -70,17 +70,19 @@ def explain(output: str, job: str, **options: Any) -> None:
     """
     scenario = read_scenario(**options)
     plan = scenario.plan()
-    _reject_unjudged(scenario, job)
+    _reject_without_known_pods(scenario, job)
     key = find_job(JobNames.of_plan(plan), job, scenario.selection.namespace)
     explanation_printout(scenario, plan, key).echo(output)
     if scenario.unjudged or (key in plan.groups and plan.groups[key].waiting):
         click.get_current_context().exit(WAITING)
 
 
-def _reject_unjudged(scenario: Scenario, name: str) -> None:
-    """End the command if the name is that of an object whose pods are not known."""
-    for subject in scenario.unjudged:
+def _reject_without_known_pods(scenario: Scenario, name: str) -> None:
+    """End the command if the name is that of an object that has no pods at present, or whose pods are not known."""
+    remedy = "could not be judged: its pods are not known; describe its kind with --kinds"
+    reasons = {**dict.fromkeys(scenario.unjudged, remedy), **scenario.inactive}
+    for subject, reason in reasons.items():
         key = subject.partition(" ")[2]
         if name in (key, key.partition("/")[2]):
-            Failure(f"{subject} could not be judged: its pods are not known; describe its kind with --kinds").show()
+            Failure(f"{subject} {reason}").show()
             click.get_current_context().exit(WAITING)

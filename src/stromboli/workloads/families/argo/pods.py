@@ -7,12 +7,12 @@ from typing import Any
 
 from stromboli.workloads.document import WorkloadDocument
 from stromboli.workloads.families.argo.parameters import Scope, filled, unknown_parameter
-from stromboli.workloads.families.argo.patches import merged, parse_patch
+from stromboli.workloads.families.pod_patches import merged, parse_patch
 from stromboli.workloads.pod_documents import pod_document
 
 _WORKFLOW_LABEL = "workflows.argoproj.io/workflow"
 #: Fields of a template, and of the workflow as their default, that are those of a pod.
-_POD_FIELDS = ("schedulerName", "nodeSelector", "affinity", "tolerations", "hostNetwork", "volumes", "initContainers")
+_POD_FIELDS = ("schedulerName", "nodeSelector", "affinity", "tolerations", "hostNetwork", "initContainers")
 _PATCH = "podSpecPatch"
 
 
@@ -56,11 +56,31 @@ def _pod_spec(
     if isinstance(deadline := template.get("activeDeadlineSeconds"), int):
         spec["activeDeadlineSeconds"] = deadline
     spec["containers"] = [*_containers(source, path), *source.items(f"{path}.sidecars")]
+    if volumes := _mounted(spec, [template, *defaults], workflow.name):
+        spec["volumes"] = volumes
     spec = filled(spec, scope)
     patches = [*(part.get(_PATCH) for part in reversed(defaults)), template.get(_PATCH)]
     for text in filter(None, patches):
         spec = merged(spec, _patch(workflow, path, filled(str(text), scope)))
     return spec
+
+
+def _mounted(spec: Mapping[str, Any], parts: Sequence[Mapping[str, Any]], workflow: str) -> list[Mapping[str, Any]]:
+    """Return the volumes that a container of the pod mounts: those of its template, of the workflow, and its claims."""
+    containers = [*(spec.get("containers") or ()), *(spec.get("initContainers") or ())]
+    mounts = {mount.get("name") for each in containers for mount in each.get("volumeMounts") or ()}
+    volumes = {each.get("name"): each for part in reversed(parts) for each in part.get("volumes") or ()}
+    for part in parts:
+        for name in claim_names(part):
+            claim = {"claimName": f"{workflow}-{name}"}
+            volumes.setdefault(name, {"name": name, "persistentVolumeClaim": claim})
+    return [each for name, each in volumes.items() if name in mounts]
+
+
+def claim_names(spec: Mapping[str, Any]) -> list[str]:
+    """Return the names of the templates of claims of a workflow."""
+    names = (((each.get("metadata") or {}).get("name")) for each in spec.get("volumeClaimTemplates") or ())
+    return [name for name in names if isinstance(name, str)]
 
 
 def _patch(workflow: WorkloadDocument, path: str, text: str) -> Mapping[str, Any]:

@@ -22,7 +22,8 @@ from stromboli.workloads.families.argo.parameters import (
     unknown_parameter,
     workflow_scope,
 )
-from stromboli.workloads.families.argo.pods import workflow_pod
+from stromboli.workloads.families.argo.pods import claim_names, workflow_pod
+from stromboli.workloads.pod_documents import owner_of
 from stromboli.workloads.templates import Kind
 
 GROUP = "argoproj.io"
@@ -85,9 +86,24 @@ def _expand(workflow: WorkloadDocument, path: str, context: ExpansionContext) ->
     scope = workflow_scope(workflow, (start.source, start.path), (workflow, path))
     _template(start, first, workflow.name, 0, entry_scope((start.source, first), scope))
     _limit(start)
+    start.found.claims += _claims(start)
     deadline = workflow.value(f"{path}.activeDeadlineSeconds")
     start.found.run_time = f"{deadline}s" if isinstance(deadline, int) and deadline > 0 else ""
     return start.found
+
+
+def _claims(start: _Start) -> Iterator[CreatedObject]:
+    """Yield the claims of the workflow; those of the template that it names apply if it has none of its own."""
+    specs = ((start.workflow, start.own), (start.source, start.path))
+    source, path = next(
+        (each for each in specs if each[0].length(f"{each[1]}.volumeClaimTemplates")), (start.workflow, start.own)
+    )
+    for place, name in enumerate(claim_names(source.map(path))):
+        field = f"{path}.volumeClaimTemplates[{place}]"
+        identity = {"name": f"{start.workflow.name}-{name}", "namespace": start.workflow.namespace}
+        metadata = {**source.map(f"{field}.metadata"), **identity, "ownerReferences": [owner_of(start.workflow)]}
+        claim = {"apiVersion": "v1", "kind": "PersistentVolumeClaim", "metadata": metadata}
+        yield CreatedObject({**claim, "spec": source.map(f"{field}.spec")}, _field(start, field))
 
 
 def _limit(start: _Start) -> None:

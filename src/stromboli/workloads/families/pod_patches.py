@@ -1,4 +1,4 @@
-"""The `podSpecPatch` of templates: a strategic merge patch of the spec of their pods."""
+"""Strategic merge patches of pods, such as the `podSpecPatch` of Argo's templates."""
 
 from __future__ import annotations
 
@@ -17,6 +17,7 @@ _KEYS = {
     "env": "name",
     "imagePullSecrets": "name",
     "resourceClaims": "name",
+    "schedulingGates": "name",
     "volumeMounts": "mountPath",
     "volumeDevices": "devicePath",
     "ports": "containerPort",

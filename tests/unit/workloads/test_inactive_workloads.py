@@ -1,0 +1,47 @@
+"""Workloads without pods at present, and why."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from tests.unit.workloads.inputs import expanded, messages_of, pods_of, template, workload
+
+JOB = {"template": template()}
+MPI = {"mpiReplicaSpecs": {"Launcher": {"template": template()}}}
+KUEUE = {"labels": {"kueue.x-k8s.io/queue-name": "research"}}
+CASES = [
+    (workload("batch/v1", "Job", {**JOB, "suspend": True}), "is suspended"),
+    (workload("apps/v1", "Deployment", {**JOB, "paused": True}), "is paused"),
+    (workload("kubeflow.org/v2beta1", "MPIJob", {**MPI, "runPolicy": {"suspend": True}}), "is suspended"),
+    (workload("batch/v1", "Job", {**JOB, "managedBy": "example.com/runner"}), "is managed by example.com/runner"),
+    (workload("kubeflow.org/v2beta1", "MPIJob", {**MPI, "runPolicy": {"managedBy": "kueue.x-k8s.io/multikueue"}}),
+     "is managed by kueue.x-k8s.io/multikueue"),
+    (workload("batch/v1", "Job", {**JOB, "managedBy": "kubernetes.io/job-controller"}), ""),
+    (workload("kubeflow.org/v2beta1", "MPIJob", {**MPI, "runPolicy": {"managedBy": "kubeflow.org/mpi-operator"}}), ""),
+    (workload("batch/v1", "Job", {**JOB, "suspend": True}, metadata=KUEUE), ""),
+    (workload("batch/v1", "Job", {**JOB, "suspend": True, "managedBy": "kueue.x-k8s.io/multikueue"}, metadata=KUEUE),
+     "is managed by kueue.x-k8s.io/multikueue"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("document", "reason"), CASES)
+def test_workload_without_pods_has_a_reason(document: dict[str, Any], reason: str) -> None:
+    found = expanded(document)
+    assert found.inactive == ({f"{document['kind']} default/train": reason} if reason else {})
+    assert bool(pods_of(found)) == (not reason)
+    assert [f"it {reason} and creates no pods" in each for each in messages_of(found)].count(True) == bool(reason)
+
+
+@pytest.mark.parametrize(
+    ("labels", "note"),
+    [
+        ({}, "its queue research is Kueue's; it is planned as if Kueue had admitted it, with any flavor"),
+        ({"kueue.x-k8s.io/priority-class": "low"}, "its queue research and priority class low are Kueue's"),
+    ],
+)
+def test_workload_of_kueue_is_planned_as_admitted(labels: dict[str, str], note: str) -> None:
+    metadata = {"labels": {**KUEUE["labels"], **labels}}
+    found = expanded(workload("batch/v1", "Job", {**JOB, "suspend": True}, metadata=metadata))
+    assert (list(pods_of(found)), note in str(messages_of(found))) == (["train-0"], True)
