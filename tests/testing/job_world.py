@@ -8,7 +8,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 from collections import Counter
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -54,7 +54,18 @@ class RunningControllers:
 class JobWorld:
     """`admits` and `runs`: whether new groups are admitted, and new pods run, without a step of the test."""
 
-    def __init__(self, *, admits: bool = True, runs: bool = False, is_slow_to_end: bool = False) -> None:
+    def __init__(
+        self,
+        *,
+        admits: bool = True,
+        runs: bool = False,
+        is_slow_to_end: bool = False,
+        controllers: Sequence[str] = (JOB,),
+        tick: float = TICK,
+    ) -> None:
+        self.controllers = controllers
+        #: Seconds between looks at the cluster.
+        self.tick = tick
         self.plane = ControlPlane()
         definitions = self.plane.registry.named("apiextensions.k8s.io", "v1", "customresourcedefinitions")
         for document in crd_documents():
@@ -83,7 +94,7 @@ class JobWorld:
                 raise asyncio.CancelledError
 
         client = SimulatedClient(self.plane, self.injected, point=point)
-        controllers = Controllers(client, ["volcano"], enabled=[JOB])
+        controllers = Controllers(client, ["volcano"], enabled=self.controllers)
         process = RunningControllers(client, asyncio.ensure_future(controllers.run()), passed)
         self.process = process
         return process
@@ -116,7 +127,7 @@ class JobWorld:
                         await self._remove(pod)
                 elif self.runs and pod.status.phase == "Pending":
                     await self.phase(pod.metadata.name, "Running")
-            await asyncio.sleep(TICK)
+            await asyncio.sleep(self.tick)
 
     # -- objects --------------------------------------------------------------------------------------------------
 
@@ -186,8 +197,18 @@ class JobWorld:
     async def until(self, condition: Callable[[], Awaitable[Any]], seconds: float = 30.0) -> Any:
         async with asyncio.timeout(seconds):
             while not (answer := await condition()):
-                await asyncio.sleep(TICK)
+                await asyncio.sleep(self.tick)
             return answer
+
+    async def until_created(self, name: str, seconds: float = 60.0) -> VolcanoJob:
+        """Wait for a Job that a controller creates."""
+
+        async def reached() -> VolcanoJob | None:
+            found = (await self.client.list(VOLCANO_JOBS)).items
+            return next((job for job in found if job.metadata.name == name), None)
+
+        created: VolcanoJob = await self.until(reached, seconds)
+        return created
 
     async def until_phase(self, phase: str, name: str = "train", seconds: float = 30.0) -> VolcanoJob:
         async def reached() -> VolcanoJob | None:

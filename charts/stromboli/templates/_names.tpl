@@ -78,7 +78,7 @@ tlsConfig:
 {{/* The controllers that run, of the settings of the controllers: a YAML list. */}}
 {{- define "stromboli.controllers" -}}
 {{- $chosen := list -}}
-{{- range list "podgroup" "queue" "hypernode" "job" -}}
+{{- range list "podgroup" "queue" "hypernode" "job" "jobflow" "jobtemplate" "cronjob" -}}
 {{- if and (or (has . $.controllers) (has "*" $.controllers)) (not (has (printf "-%s" .) $.controllers)) -}}
 {{- $chosen = append $chosen . -}}
 {{- end -}}

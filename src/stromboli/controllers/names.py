@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 PODGROUP, QUEUE, HYPERNODE, JOB = "podgroup", "queue", "hypernode", "job"
+JOB_FLOW, JOB_TEMPLATE, CRON_JOB = "jobflow", "jobtemplate", "cronjob"
 
-CONTROLLERS = (PODGROUP, QUEUE, HYPERNODE, JOB)
+CONTROLLERS = (PODGROUP, QUEUE, HYPERNODE, JOB, JOB_FLOW, JOB_TEMPLATE, CRON_JOB)
 ALL = "*"
 
 #: Names of Volcano's controllers that differ in more than case and the suffix.

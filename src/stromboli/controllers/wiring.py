@@ -6,24 +6,39 @@ import asyncio
 from collections.abc import Collection, Sequence
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
+from stromboli.controllers.cron.cron_controller import CronJobController
 from stromboli.controllers.discovery_controller import DiscoveryController
 from stromboli.controllers.discovery_keys import Key
+from stromboli.controllers.flows.flow_controller import JobFlowController
+from stromboli.controllers.flows.template_controller import JobTemplateController
 from stromboli.controllers.group_controller import GroupController
 from stromboli.controllers.hypernode_controller import HyperNodeController
 from stromboli.controllers.jobs.job_controller import VolcanoJobController
 from stromboli.controllers.jobs.pods import TASK_PODS
-from stromboli.controllers.names import CONTROLLERS, HYPERNODE, JOB, PODGROUP, QUEUE
+from stromboli.controllers.names import (
+    CONTROLLERS,
+    CRON_JOB,
+    HYPERNODE,
+    JOB,
+    JOB_FLOW,
+    JOB_TEMPLATE,
+    PODGROUP,
+    QUEUE,
+)
 from stromboli.controllers.queue_controller import QueueController
 from stromboli.kube.events.recorder import EventRecorder
 from stromboli.kube.objects.catalogue import (
     EARLY_NATIVE_POD_GROUPS,
     HYPER_NODES,
+    JOB_FLOWS,
+    JOB_TEMPLATES,
     NATIVE_POD_GROUPS,
     NODES,
     POD_GROUPS,
     PRIORITY_CLASSES,
     QUEUES,
     VOLCANO_COMMANDS,
+    VOLCANO_CRON_JOBS,
     VOLCANO_JOBS,
 )
 from stromboli.kube.objects.meta import TopLevel
@@ -89,25 +104,45 @@ class Controllers:
             hyper_nodes = HyperNodeController(client, watch(HYPER_NODES, optional=True), watch(NODES), recorder)
             self.hyper_nodes = self._add(HYPERNODE, hyper_nodes)
         if JOB in enabled:
-            jobs = self._add_watch(GatedInformer(client, VOLCANO_JOBS, optional=True))
             pods = self._add_watch(GatedInformer(client, TASK_PODS, label_selector=JOB_NAME))
             commands = watch(VOLCANO_COMMANDS, optional=True)
-            self.jobs = self._add(
-                JOB,
-                VolcanoJobController(
-                    client, jobs, pods, watch(POD_GROUPS), commands, watch(PRIORITY_CLASSES), recorder
-                ),
+            jobs = VolcanoJobController(
+                client, self._gated(VOLCANO_JOBS), pods, watch(POD_GROUPS), commands, watch(PRIORITY_CLASSES), recorder
             )
+            self.jobs = self._add(JOB, jobs)
+        self._add_job_creators(enabled, recorder)
         if discovery_keys:
             self._add(
                 DISCOVERY,
                 DiscoveryController(client, watch(HYPER_NODES, optional=True), watch(NODES), discovery_keys),
             )
 
+    def _add_job_creators(self, enabled: Collection[str], recorder: EventRecorder) -> None:
+        """Add the controllers of objects that create Volcano Jobs."""
+        client, gated = self._client, self._gated
+        if JOB_FLOW in enabled:
+            flows = JobFlowController(client, gated(JOB_FLOWS), gated(JOB_TEMPLATES), gated(VOLCANO_JOBS), recorder)
+            self.flows = self._add(JOB_FLOW, flows)
+        if JOB_TEMPLATE in enabled:
+            templates = JobTemplateController(client, gated(JOB_TEMPLATES), gated(VOLCANO_JOBS))
+            self.templates = self._add(JOB_TEMPLATE, templates)
+        if CRON_JOB in enabled:
+            cron_jobs = CronJobController(client, gated(VOLCANO_CRON_JOBS), gated(VOLCANO_JOBS), recorder)
+            self.cron_jobs = self._add(CRON_JOB, cron_jobs)
+
     def _watch(self, resource: Resource[T], *, optional: bool = False) -> Informer[T]:
         if resource not in self.informers:
             self.informers[resource] = Informer(self._client, resource, optional=optional)
         return self.informers[resource]
+
+    def _gated(self, resource: Resource[T]) -> GatedInformer[T]:
+        """Return the shared watch of a kind of Volcano whose controller writes it, too."""
+        found = self.informers.get(resource)
+        return (
+            found
+            if isinstance(found, GatedInformer)
+            else self._add_watch(GatedInformer(self._client, resource, optional=True))
+        )
 
     def _add_watch(self, informer: GatedInformer[T]) -> GatedInformer[T]:
         self.informers[informer.resource] = informer

@@ -4,12 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
-from stromboli.controllers.names import CONTROLLERS, HYPERNODE, JOB, PODGROUP, QUEUE
+from stromboli.controllers.names import (
+    CONTROLLERS,
+    CRON_JOB,
+    HYPERNODE,
+    JOB,
+    JOB_FLOW,
+    JOB_TEMPLATE,
+    PODGROUP,
+    QUEUE,
+)
 from stromboli.install.rights import FOLLOWED, REVIEWS, Right, followed
 from stromboli.kube.objects.catalogue import (
     CLAIMS,
     EVENTS,
     HYPER_NODES,
+    JOB_FLOWS,
+    JOB_TEMPLATES,
     NATIVE_POD_GROUPS,
     NODES,
     POD_GROUPS,
@@ -17,6 +28,7 @@ from stromboli.kube.objects.catalogue import (
     PRIORITY_CLASSES,
     QUEUES,
     VOLCANO_COMMANDS,
+    VOLCANO_CRON_JOBS,
     VOLCANO_JOBS,
 )
 from stromboli.kube.objects.pod_owners import POD_OWNERS
@@ -86,6 +98,35 @@ OF_CONTROLLERS = {
         *(
             Right(group, plural, ("get", "create", "patch", "delete"), "the objects of plugins of Volcano Jobs")
             for group, plural in _PLUGIN_OBJECTS
+        ),
+    ),
+    JOB_FLOW: (
+        Right(JOB_FLOWS.group, JOB_FLOWS.plural, ("get", *FOLLOWED), "run JobFlows"),
+        Right(JOB_FLOWS.group, "jobflows/status", ("patch",), "report the phase of JobFlows"),
+        Right(JOB_FLOWS.group, "jobflows/finalizers", ("update",), "own the Jobs of JobFlows"),
+        *followed((JOB_TEMPLATES,), "create Jobs from JobTemplates"),
+        Right(
+            VOLCANO_JOBS.group,
+            VOLCANO_JOBS.plural,
+            ("get", *FOLLOWED, "create", "delete"),
+            "create the Jobs of JobFlows, and delete them after success",
+        ),
+        Right(PODS.group, "pods", ("list",), "find the pods that a probe of a JobFlow is sent to"),
+    ),
+    JOB_TEMPLATE: (
+        Right(JOB_TEMPLATES.group, JOB_TEMPLATES.plural, ("get", *FOLLOWED), "find JobTemplates"),
+        Right(JOB_TEMPLATES.group, "jobtemplates/status", ("patch",), "list the Jobs of JobTemplates"),
+        *followed((VOLCANO_JOBS,), "list the Jobs of JobTemplates"),
+    ),
+    CRON_JOB: (
+        Right(VOLCANO_CRON_JOBS.group, VOLCANO_CRON_JOBS.plural, ("get", *FOLLOWED), "run Volcano's CronJobs"),
+        Right(VOLCANO_CRON_JOBS.group, "cronjobs/status", ("patch",), "report the runs of Volcano's CronJobs"),
+        Right(VOLCANO_CRON_JOBS.group, "cronjobs/finalizers", ("update",), "own the Jobs of Volcano's CronJobs"),
+        Right(
+            VOLCANO_JOBS.group,
+            VOLCANO_JOBS.plural,
+            ("get", *FOLLOWED, "create", "delete"),
+            "create the Jobs of CronJobs, and delete old ones",
         ),
     ),
 }

@@ -75,6 +75,8 @@ class Installation:
     api_server_ports: tuple[int, ...] = API_SERVER_PORTS
     #: Ports of metrics sources and extenders, to which the scheduler may connect.
     scheduler_egress_ports: tuple[int, ...] = ()
+    #: Ports of pods, to which the controllers may connect for probes of JobFlows.
+    controller_egress_ports: tuple[int, ...] = ()
 
     #: The size of the volume of the history, such as 10Gi; empty for a volume that ends with the pod.
     history_storage: str = ""

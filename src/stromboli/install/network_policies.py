@@ -29,7 +29,11 @@ def network_policy_documents(installation: Installation) -> list[Document]:
 
 def _of_process(process: InstalledProcess, installation: Installation) -> Document:
     metadata = {"name": process.name, "namespace": installation.namespace, "labels": labels(process.component)}
-    further = installation.scheduler_egress_ports if process.component == "scheduler" else ()
+    of_components = {
+        "scheduler": installation.scheduler_egress_ports,
+        "controller": installation.controller_egress_ports,
+    }
+    further = of_components.get(process.component, ())
     names = {"ports": [_port(_DNS_PORT, "UDP"), _port(_DNS_PORT)]}
     outgoing = [names, {"ports": [_port(port) for port in (*installation.api_server_ports, *further)]}]
     return _policy(metadata, {"matchLabels": selected(process.component)}, _incoming(process, installation), outgoing)

@@ -128,6 +128,11 @@ SAME: list[tuple[str, Values, list[str]]] = [
             "--scheduler-egress-port=80",
         ],
     ),
+    (
+        "ports of probes",
+        {"networkPolicies": {"controllerEgressPorts": [8080, 5432]}},
+        ["--controller-egress-port=8080", "--controller-egress-port=5432"],
+    ),
     ("metrics for all namespaces", {"networkPolicies": {"metricsFrom": ""}}, ["--metrics-from="]),
     ("Volcano: the name", {"custom": {"scheduler_name": "volcano"}}, ["--scheduler-name", "volcano"]),
     ("Volcano: the policy", {"custom": {"scheduler_config_override": POLICY}}, ["--conf", "-"]),

@@ -13,6 +13,7 @@ from stromboli.controllers.jobs.decisions import Transition, counts_of
 from stromboli.controllers.jobs.pods import JobPod
 from stromboli.controllers.jobs.specification import JobSpecification
 from stromboli.controllers.jobs.target import RestartTarget
+from stromboli.controllers.status_patches import merge_patch
 from stromboli.kube.objects.timestamps import stamp
 from stromboli.kube.objects.volcano_jobs import (
     VolcanoJobCondition,
@@ -99,7 +100,7 @@ def without_problem(status: VolcanoJobStatus) -> VolcanoJobStatus:
 
 def status_patch(old: VolcanoJobStatus, new: VolcanoJobStatus) -> dict[str, Any]:
     """Return the merge patch from one status to another; empty if they are equal."""
-    return _difference(msgspec.to_builtins(old), msgspec.to_builtins(new))
+    return merge_patch(msgspec.to_builtins(old), msgspec.to_builtins(new))
 
 
 def go_duration(seconds: float) -> str:
@@ -130,16 +131,3 @@ def _by_task(pods: Iterable[JobPod]) -> dict[str, VolcanoTaskState] | None:
         if not pod.is_terminating:
             counts.setdefault(pod.task, Counter())[pod.phase] += 1
     return {task: VolcanoTaskState(dict(phases_)) for task, phases_ in sorted(counts.items())} or None
-
-
-def _difference(old: Any, new: Any) -> dict[str, Any]:
-    """Return the merge patch between two maps; a value that is gone becomes null."""
-    patch: dict[str, Any] = {key: None for key in old if key not in new}
-    for key, value in new.items():
-        before = old.get(key)
-        if isinstance(value, dict) and isinstance(before, dict):
-            if changes := _difference(before, value):
-                patch[key] = changes
-        elif value != before:
-            patch[key] = value
-    return patch

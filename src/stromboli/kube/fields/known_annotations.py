@@ -10,6 +10,7 @@ _NAMES = {
     "scheduling.k8s.io": "group-name",
     "scheduling.volcano.sh": "group-min-member group-name queue-allocation-gate queue-name",
     "volcano.sh": "bind-phase bind-time closed-by-parent cooldown-time createdByJobFlow createdByJobTemplate "
+    "cronjob-scheduled-timestamp "
     "devices-to-allocate gpu-index gpu-memory gpu-number gpu-unhealthy-ids hierarchy hierarchy-weights "
     "jdb-max-unavailable jdb-min-available job-name job-namespace job-retry-count job-version mutex.lock "
     "namespace.weight network-topology-highest-tier network-topology-highest-tier-allowed network-topology-mode "

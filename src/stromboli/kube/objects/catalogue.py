@@ -28,7 +28,7 @@ from stromboli.kube.objects.storage import (
 )
 from stromboli.kube.objects.topology import KubeHyperNode, KubeTopology, Numatopology
 from stromboli.kube.objects.volcano import KubeQueue, PodGroup
-from stromboli.kube.objects.volcano_jobs import VolcanoCommand, VolcanoJob
+from stromboli.kube.objects.volcano_jobs import JobFlow, JobTemplate, VolcanoCommand, VolcanoCronJob, VolcanoJob
 from stromboli.kube.objects.workloads import BatchJob, Deployment, ReplicaSet, StatefulSet
 
 PODS = Resource(Pod, "v1", "pods")
@@ -66,6 +66,9 @@ NODE_SHARDS = Resource(NodeShard, "v1alpha1", "nodeshards")
 NUMA_TOPOLOGIES = Resource(Numatopology, "v1alpha1", "numatopologies")
 VOLCANO_JOBS = Resource(VolcanoJob, "v1alpha1", "jobs")
 VOLCANO_COMMANDS = Resource(VolcanoCommand, "v1alpha1", "commands")
+VOLCANO_CRON_JOBS = Resource(VolcanoCronJob, "v1alpha1", "cronjobs")
+JOB_FLOWS = Resource(JobFlow, "v1alpha1", "jobflows")
+JOB_TEMPLATES = Resource(JobTemplate, "v1alpha1", "jobtemplates")
 BIND_REQUESTS = Resource(BindRequest, "v1alpha1", "bindrequests")
 
 #: Native PodGroups in the versions that may be served; a server with both reports every object twice.

@@ -86,6 +86,10 @@ Exit codes:
     "--scheduler-egress-port", "scheduler_egress_ports", multiple=True, type=_PORT,
     help="Allow connections of the scheduler to this port, of a metrics source or an extender. Repeatable.",
 )  # fmt: skip
+@click.option(
+    "--controller-egress-port", "controller_egress_ports", multiple=True, type=_PORT,
+    help="Allow connections of the controllers to this port, of pods that JobFlows probe. Repeatable.",
+)  # fmt: skip
 @click.option("--only", "parts", multiple=True, type=click.Choice(PARTS), help="Only this part. Repeatable.")
 @output_option("yaml")
 def manifests(**options: Any) -> None:
@@ -130,6 +134,7 @@ def _installation(options: dict[str, Any]) -> Installation:
             metrics_from=options["metrics_from"],
             api_server_ports=tuple(dict.fromkeys(options["api_server_ports"])),
             scheduler_egress_ports=tuple(dict.fromkeys(options["scheduler_egress_ports"])),
+            controller_egress_ports=tuple(dict.fromkeys(options["controller_egress_ports"])),
             **configuration,
         )
     except InvalidChoice as error:

@@ -7,6 +7,8 @@ from typing import Any
 
 from stromboli.workloads.document import WorkloadDocument
 
+#: Labels and annotations of the Jobs of flows, with `<namespace>.<name>`.
+CREATED_BY_TEMPLATE, CREATED_BY_FLOW = "volcano.sh/createdByJobTemplate", "volcano.sh/createdByJobFlow"
 _API_VERSION, _KIND = "batch.volcano.sh/v1alpha1", "Job"
 
 
@@ -24,8 +26,8 @@ def job_of_flow(flow: WorkloadDocument, place: int, template: Mapping[str, Any])
     path = f"spec.flows[{place}]"
     name = flow.text(f"{path}.name")
     origin = {
-        "volcano.sh/createdByJobTemplate": f"{flow.namespace}.{name}",
-        "volcano.sh/createdByJobFlow": f"{flow.namespace}.{flow.name}",
+        CREATED_BY_TEMPLATE: f"{flow.namespace}.{name}",
+        CREATED_BY_FLOW: f"{flow.namespace}.{flow.name}",
     }
     metadata = {**_identity(flow, f"{flow.name}-{name}"), "labels": origin, "annotations": origin}
     return _job(metadata, _patched(template, flow.map(f"{path}.patch.jobSpec")))
