@@ -40,6 +40,9 @@ CPUS = [
      {}, {"train-a-0": "5", "train-a-1": "6"}),
     ("sequence", [step("a", arguments=parameters(cpu="{{item}}"), withSequence={"count": "2", "start": "3"})],
      {}, {"train-a-0": "3", "train-a-1": "4"}),
+    ("format of a sequence",
+     [step("a", arguments=parameters(cpu="{{item}}"), withSequence={"count": 2, "format": "1%d"})],
+     {}, {"train-a-0": "10", "train-a-1": "11"}),
     ("sequence to an end", [step("a", arguments=parameters(cpu="{{item}}"), withSequence={"start": "2", "end": "1"})],
      {}, {"train-a-0": "2", "train-a-1": "1"}),
     ("list as parameter", [step("a", arguments=parameters(cpu="{{item}}"), withParam="{{workflow.parameters.all}}")],
@@ -53,6 +56,40 @@ def test_known_parameters_are_filled_in(steps: list[Any], spec: dict[str, Any], 
     assert not found.problems
     requests = {name: (pod.spec.containers or [])[0].resources for name, pod in pods_of(found).items()}
     assert {name: (each.requests or {})["cpu"] for name, each in requests.items() if each} == cpus
+
+
+def task(name: str, **fields: Any) -> dict[str, Any]:
+    return {"name": name, "template": "pod", **fields}
+
+
+DAG = [task("a"), task("b", depends="a.Succeeded || a.Failed"), task("c"), task("d", dependencies=["c"]), task("e")]
+
+
+@pytest.mark.parametrize(
+    ("target", "pods"),
+    [("", ["a", "c", "e"]), ("b", ["a"]), ("d {{workflow.parameters.more}}", ["c", "e"])],
+    ids=["all", "one", "parameter"],
+)
+def test_tasks_start_that_depend_on_no_other_and_lead_to_a_target(target: str, pods: list[str]) -> None:
+    found = expanded(
+        workflow({"name": "main", "dag": {"target": target, "tasks": DAG}}, POD, arguments=parameters(more="e"))
+    )
+    assert list(pods_of(found)) == [f"train-{name}" for name in pods]
+
+
+def test_template_runs_as_many_pods_at_once_as_its_parallelism() -> None:
+    inner = {"name": "inner", "parallelism": 2, "steps": [[step("b", withItems=["1", "2", "3"])]]}
+    found = expanded(workflow({"name": "main", "steps": [[step("a"), step("c", "inner"), step("d")]]}, inner, POD))
+    assert list(pods_of(found)) == ["train-a", "train-c-b-0", "train-c-b-1", "train-d"]
+    assert "it runs 2 pods at once" in str(messages_of(found))
+
+
+def test_defaults_of_templates_come_before_those_of_the_workflow() -> None:
+    defaults = {"nodeSelector": {"disk": "ssd"}, "tolerations": [{"key": "a"}]}
+    main = {"name": "main", "container": CONTAINER, "tolerations": [{"key": "b"}]}
+    found = expanded(workflow(main, templateDefaults=defaults, nodeSelector={"disk": "hdd"}))
+    spec = pods_of(found)["train"].spec
+    assert (spec.node_selector, [each.key for each in spec.tolerations or ()]) == ({"disk": "ssd"}, ["b"])
 
 
 def test_list_of_an_earlier_step_is_planned_as_one_pod() -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import msgspec
@@ -65,7 +65,7 @@ def item_scope(item: Any, scope: Scope) -> Scope:
     return {**scope, "item": _text(item)}
 
 
-def sequence_of(sequence: Mapping[str, Any], scope: Scope) -> range | None:
+def sequence_of(sequence: Mapping[str, Any], scope: Scope) -> Sequence[int] | None:
     """Return the numbers of a sequence: `count` of them from `start`, or those from `start` to `end`, also downwards.
 
     None if the numbers are known only when the workflow runs.
@@ -78,6 +78,14 @@ def sequence_of(sequence: Mapping[str, Any], scope: Scope) -> range | None:
         return range(first, first + int(texts["count"]))
     last = int(texts["end"] or 0)
     return range(first, last + 1) if last >= first else range(first, last - 1, -1)
+
+
+def formatted(number: int, sequence: Mapping[str, Any]) -> str:
+    """Return a number of a sequence as its `format` writes it, such as `node%02d`."""
+    try:
+        return str(sequence["format"]) % number if sequence.get("format") else str(number)
+    except (TypeError, ValueError):
+        return str(number)
 
 
 def list_of(text: str, scope: Scope) -> list[Any] | None:

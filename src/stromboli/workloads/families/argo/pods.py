@@ -46,7 +46,7 @@ def _pod_spec(
     workflow: WorkloadDocument, source: WorkloadDocument, path: str, defaults: Sequence[Mapping[str, Any]], scope: Scope
 ) -> dict[str, Any]:
     """Return the spec of the pod of a template; its fields come before those of the workflow."""
-    template = source.map(path)
+    template = template_with_defaults(source, path)
     spec: dict[str, Any] = {}
     for part in (*reversed(defaults), template):
         spec |= {key: part[key] for key in _POD_FIELDS if part.get(key) is not None}
@@ -56,7 +56,7 @@ def _pod_spec(
     if isinstance(deadline := template.get("activeDeadlineSeconds"), int):
         spec["activeDeadlineSeconds"] = deadline
     spec["containers"] = [*_containers(source, path), *source.items(f"{path}.sidecars")]
-    if volumes := _mounted(spec, [template, *defaults], workflow.name):
+    if volumes := _mounted({**spec, "set": template.get("containerSet")}, [template, *defaults], workflow.name):
         spec["volumes"] = volumes
     spec = filled(spec, scope)
     patches = [*(part.get(_PATCH) for part in reversed(defaults)), template.get(_PATCH)]
@@ -65,9 +65,17 @@ def _pod_spec(
     return spec
 
 
+def template_with_defaults(source: WorkloadDocument, path: str) -> Mapping[str, Any]:
+    """Return a template, with the defaults of the spec that contains it."""
+    template: Mapping[str, Any] = merged(
+        source.map(f"{path.partition('.templates')[0]}.templateDefaults"), source.map(path)
+    )
+    return template
+
+
 def _mounted(spec: Mapping[str, Any], parts: Sequence[Mapping[str, Any]], workflow: str) -> list[Mapping[str, Any]]:
     """Return the volumes that a container of the pod mounts: those of its template, of the workflow, and its claims."""
-    containers = [*(spec.get("containers") or ()), *(spec.get("initContainers") or ())]
+    containers = [*(spec.get("containers") or ()), *(spec.get("initContainers") or ()), spec.get("set") or {}]
     mounts = {mount.get("name") for each in containers for mount in each.get("volumeMounts") or ()}
     volumes = {each.get("name"): each for part in reversed(parts) for each in part.get("volumes") or ()}
     for part in parts:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -16,6 +17,7 @@ from stromboli.workloads.families.argo.parameters import (
     call_scope,
     entry_scope,
     filled,
+    formatted,
     item_scope,
     list_of,
     sequence_of,
@@ -31,6 +33,7 @@ TEMPLATES: Kind = (GROUP, "WorkflowTemplate")
 CLUSTER_TEMPLATES: Kind = (GROUP, "ClusterWorkflowTemplate")
 _PODLESS = ("suspend", "http", "plugin")
 _CREATING = ("create", "apply", "replace")
+_TASK = re.compile(r"[A-Za-z_][\w.-]*")
 _MAX_DEPTH = 50
 #: Templates that call each other several times could be called without end.
 _MAX_CALLS = 10_000
@@ -85,7 +88,7 @@ def _expand(workflow: WorkloadDocument, path: str, context: ExpansionContext) ->
     first = _named(start, entry)
     scope = workflow_scope(workflow, (start.source, start.path), (workflow, path))
     _template(start, first, workflow.name, 0, entry_scope((start.source, first), scope))
-    _limit(start)
+    _limit(start, workflow.count(f"{path}.parallelism", 0) or start.source.count(f"{start.path}.parallelism", 0))
     start.found.claims += _claims(start)
     deadline = workflow.value(f"{path}.activeDeadlineSeconds")
     start.found.run_time = f"{deadline}s" if isinstance(deadline, int) and deadline > 0 else ""
@@ -106,12 +109,10 @@ def _claims(start: _Start) -> Iterator[CreatedObject]:
         yield CreatedObject({**claim, "spec": source.map(f"{field}.spec")}, _field(start, field))
 
 
-def _limit(start: _Start) -> None:
-    """Keep the number of pods that run at once."""
-    own, source = f"{start.own}.parallelism", f"{start.path}.parallelism"
-    most = start.workflow.count(own, 0) or start.source.count(source, 0)
-    if most and len(start.found.pods) > most:
-        del start.found.pods[most:]
+def _limit(start: _Start, most: int, before: int = 0) -> None:
+    """Keep the number of pods that run at once, besides those that were found before."""
+    if most and len(start.found.pods) - before > most:
+        del start.found.pods[before + most :]
         start.note(f"it runs {most} pods at once")
 
 
@@ -139,14 +140,16 @@ def _template(start: _Start, path: str, name: str, depth: int, scope: Scope) -> 
     start.calls.append(path)
     if depth > _MAX_DEPTH or len(start.calls) > _MAX_CALLS:
         start.note("templates that are nested too deeply are not planned")
-    elif source.length(f"{path}.steps"):
-        for step in _first_steps(source, f"{path}.steps[0]"):
+    elif source.length(f"{path}.steps") or source.map(f"{path}.dag"):
+        before = len(start.found.pods)
+        first = (
+            _first_steps(source, f"{path}.steps[0]")
+            if source.length(f"{path}.steps")
+            else _first_tasks(start, path, scope)
+        )
+        for step in first:
             _call(start, step, name, depth, scope)
-    elif source.map(f"{path}.dag"):
-        for place in range(source.length(f"{path}.dag.tasks")):
-            task = f"{path}.dag.tasks[{place}]"
-            if not source.length(f"{task}.dependencies") and not source.text(f"{task}.depends"):
-                _call(start, task, name, depth, scope)
+        _limit(start, source.count(f"{path}.parallelism", 0), before)
     elif not any(source.value(f"{path}.{kind}") is not None for kind in _PODLESS):
         if source.map(f"{path}.resource"):
             _create(start, f"{path}.resource", scope)
@@ -161,6 +164,26 @@ def _first_steps(source: WorkloadDocument, path: str) -> Iterator[str]:
         yield from (f"{path}[{place}]" for place in range(source.length(path)))
     else:
         yield path
+
+
+def _first_tasks(start: _Start, path: str, scope: Scope) -> Iterator[str]:
+    """The tasks that depend on no other. With targets, those that no target needs are left out."""
+    source = start.source
+    tasks = [f"{path}.dag.tasks[{place}]" for place in range(source.length(f"{path}.dag.tasks"))]
+    before = {source.text(f"{task}.name"): _dependencies(source, task) for task in tasks}
+    needed = filled(source.text(f"{path}.dag.target"), scope).split()
+    for name in needed:
+        needed += (each for each in before.get(name, ()) if each not in needed)
+    for task in tasks:
+        name = source.text(f"{task}.name")
+        if not before[name] and (not needed or name in needed):
+            yield task
+
+
+def _dependencies(source: WorkloadDocument, task: str) -> list[str]:
+    """Return the tasks that a task names: in a list, or in an expression such as `a && (b.Succeeded || c)`."""
+    named = [source.text(f"{task}.dependencies[{place}]") for place in range(source.length(f"{task}.dependencies"))]
+    return [*named, *(each.partition(".")[0] for each in _TASK.findall(source.text(f"{task}.depends")))]
 
 
 def _call(start: _Start, path: str, parent: str, depth: int, scope: Scope) -> None:
@@ -193,7 +216,7 @@ def _repetitions(start: _Start, path: str, name: str, scope: Scope) -> list[Scop
     items = sequence_of(sequence, scope) if sequence else list_of(source.text(f"{path}.withParam"), scope)
     if items is not None:
         checked_number(start.workflow, len(items), _field(start, path))
-        return [item_scope(item, scope) for item in items]
+        return [item_scope(formatted(item, sequence) if sequence else item, scope) for item in items]
     if sequence or source.value(f"{path}.withParam") is not None:
         start.note(f"the number of pods of {name} is known when the workflow runs; one is planned")
     return [scope]
