@@ -133,10 +133,15 @@ class WorkloadDocument:
         template = self.map(path)
         if not self.map(f"{path}.spec"):
             raise self.error(f"{path}.spec", "is missing", "write the spec of its pods")
-        metadata = self.map(f"{path}.metadata")
+        self.map(f"{path}.metadata")
+        self.check_template(template, path)
+        return template
+
+    def check_template(self, template: Mapping[str, Any], path: str) -> None:
+        """Raise ObjectError if a template, which is that of a field or changed by it, cannot be decoded as a pod."""
+        metadata = template.get("metadata") or {}
         parts = {key: metadata[key] for key in ("labels", "annotations") if key in metadata}
         self._check_pod({"metadata": parts, "spec": template["spec"]}, path)
-        return template
 
     def pod_spec(self, path: str) -> Mapping[str, Any]:
         """Return the spec of pods as a template."""

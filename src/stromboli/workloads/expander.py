@@ -163,6 +163,8 @@ class _Run:
         if family is None:
             has_pods = bool(pod_templates_in(created.document))
             return Expansion(notes=[f"the {inner.kind[1]} that it creates is not planned"] if has_pods else [])
+        if reason := inactivity_of(inner, family.suspend):
+            return Expansion(notes=[f"the {inner.kind[1]} that it creates {reason}"])
         try:
             found = self._complete(inner, family)
         except ObjectError as error:

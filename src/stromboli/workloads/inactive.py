@@ -33,7 +33,8 @@ def inactivity_of(workload: WorkloadDocument, suspend: str) -> str:
 
 def kueue_note(workload: WorkloadDocument) -> str:
     """Return a note for a workload of Kueue, whose queues and classes order admissions; empty for others."""
-    queue, priority = workload.labels.get(KUEUE_QUEUE, ""), workload.labels.get(KUEUE_PRIORITY, "")
+    labels = {**workload.texts("spec.jobTemplate.metadata.labels"), **workload.labels}
+    queue, priority = labels.get(KUEUE_QUEUE, ""), labels.get(KUEUE_PRIORITY, "")
     if not queue:
         return ""
     named = f"its queue {queue} and priority class {priority} are" if priority else f"its queue {queue} is"

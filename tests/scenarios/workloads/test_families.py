@@ -183,6 +183,9 @@ FAMILY_CASES = {
         notes=("its queue user-queue and priority class production are Kueue's", ENABLED)),
     "workflow": by_owner(
         "diamond", ["diamond-A", *numbered("diamond-C-each-", 0, 1)], placed=3, queue="research", priority="urgent"),
+    "workflow-targets": by_owner(
+        "targets", [*numbered("targets-load-", 0, 1), "targets-report-one-0"], placed=3, priority="urgent",
+        notes=("it runs 1 pod at once",)),
     "workflow-resource": Family(
         {"podgroup-creator": ["creator-create", "creator-measure"], "worker": numbered("gang-worker-", 0, 1)},
         {"gang": Group(2, "research", cpu="2"), "podgroup-creator": Group(1, "", "urgent")}, placed=4),

@@ -61,6 +61,8 @@ def test_pods_of_job_sets_have_the_keys_of_their_job() -> None:
         "train-a-0-0": "0", "train-a-0-1": "0", "train-a-1-0": "1", "train-a-1-1": "1", "train-b-0-0": "2",
         "train-b-0-1": "2"}  # fmt: skip
     pod = pods_of(found)["train-a-1-0"]
+    keys = {f"{JOB_SET}/group-name": "default", f"{JOB_SET}/group-replicas": "3", f"{JOB_SET}/job-group-index": "1"}
+    assert keys.items() <= (pod.metadata.labels or {}).items()
     keys = {f"{JOB_SET}/job-key": hash_of("default/train-a-1"), f"{JOB_SET}/coordinator": "train-a-1-0.train"}
     assert keys.items() <= (pod.metadata.labels or {}).items()
     assert keys.items() <= (pod.metadata.annotations or {}).items()

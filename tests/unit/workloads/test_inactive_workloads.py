@@ -45,3 +45,21 @@ def test_workload_of_kueue_is_planned_as_admitted(labels: dict[str, str], note: 
     metadata = {"labels": {**KUEUE["labels"], **labels}}
     found = expanded(workload("batch/v1", "Job", {**JOB, "suspend": True}, metadata=metadata))
     assert (list(pods_of(found)), note in str(messages_of(found))) == (["train-0"], True)
+    nightly = workload(
+        "batch/v1", "CronJob", {"schedule": "0 3 * * *", "jobTemplate": {"metadata": metadata, "spec": JOB}}
+    )
+    assert note in str(messages_of(expanded(nightly)))
+
+
+CREATED = [
+    (workload("ray.io/v1", "RayCronJob", {"schedule": "0 3 * * *", "jobTemplate": {"suspend": True}}), "RayJob"),
+    (workload("workload.codeflare.dev/v1beta2", "AppWrapper", {"components": [
+        {"template": workload("batch/v1", "Job", {**JOB, "suspend": True}, name="inner")}]}), "Job"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("document", "kind"), CREATED)
+def test_created_workload_that_is_suspended_has_no_pods(document: dict[str, Any], kind: str) -> None:
+    found = expanded(document)
+    assert (found.problems, pods_of(found)) == ([], {})
+    assert f"the {kind} that it creates is suspended" in str(messages_of(found))

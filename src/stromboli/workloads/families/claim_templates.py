@@ -1,4 +1,4 @@
-"""The claims of StatefulSets: one per pod and template."""
+"""Volumes of pods, and the claims of StatefulSets: one per pod and template."""
 
 from __future__ import annotations
 
@@ -38,3 +38,18 @@ def _claim_templates(workload: WorkloadDocument, path: str) -> Iterator[tuple[st
         if not name:
             raise workload.error(f"{field}.metadata.name", "is missing", "write the name of a volume")
         yield field, name
+
+
+def entries_of(value: Any) -> list[Mapping[str, Any]]:
+    """Return the maps of a list that was not checked yet: others are reported when the pod is decoded."""
+    return [each for each in value if isinstance(each, Mapping)] if isinstance(value, list) else []
+
+
+def mounted_volumes(*containers: Any) -> set[str]:
+    """Return the names of the volumes that lists of containers mount."""
+    mounts = (mount.get("name") for part in containers for each in entries_of(part) for mount in _mounts(each))
+    return {name for name in mounts if isinstance(name, str)}
+
+
+def _mounts(container: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    return entries_of(container.get("volumeMounts"))

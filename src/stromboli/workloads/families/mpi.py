@@ -60,7 +60,10 @@ def _gang(job: WorkloadDocument, roles: list[Role]) -> OperatorGang:
 
 def _labels(job: WorkloadDocument, role: Role, index: int) -> dict[str, str]:
     is_launcher = role.name == "launcher"
-    own = {JOB_NAME: f"{job.name}-launcher"} if is_launcher else {f"{LABELS}/replica-index": str(index)}
+    own = {JOB_NAME: f"{job.name}-launcher"} if is_launcher else {}
+    is_worker = job.flag("spec.runLauncherAsWorker")
+    if is_worker or not is_launcher:
+        own[f"{LABELS}/replica-index"] = str(index + (is_worker and not is_launcher))
     return {
         f"{LABELS}/job-name": job.name,
         f"{LABELS}/job-role": role.name,

@@ -7,12 +7,8 @@ from typing import Any
 
 from stromboli.workloads.document import WorkloadDocument
 from stromboli.workloads.expansion import CreatedObject, Expansion, ExpansionContext
-from stromboli.workloads.families.jobsets import (
-    JobSetInWorkload,
-    ReplicatedJob,
-    expand_replicated_jobs,
-    replicated_jobs,
-)
+from stromboli.workloads.families.jobset_pods import JobSetInWorkload, ReplicatedJob
+from stromboli.workloads.families.jobsets import expand_replicated_jobs, replicated_jobs
 from stromboli.workloads.families.pod_patches import merged
 from stromboli.workloads.group_documents import group_document
 from stromboli.workloads.groups import GROUP_NAME
@@ -113,7 +109,10 @@ def _patched(job: WorkloadDocument, each: ReplicatedJob, template: Mapping[str, 
         jobs = f"spec.runtimePatches[{place}].trainingRuntimeSpec.template.spec.replicatedJobs"
         for number in range(job.length(jobs)):
             if job.text(f"{jobs}[{number}].name") == each.name:
-                template = merged(template, job.map(f"{jobs}[{number}].template.spec.template"))
+                path = f"{jobs}[{number}].template.spec.template"
+                patch = {key: job.map(f"{path}.{key}") for key in ("metadata", "spec")}
+                template = merged(template, patch)
+                job.check_template(template, path)
     return template
 
 

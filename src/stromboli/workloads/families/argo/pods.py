@@ -7,6 +7,7 @@ from typing import Any
 
 from stromboli.workloads.document import WorkloadDocument
 from stromboli.workloads.families.argo.parameters import Scope, filled, unknown_parameter
+from stromboli.workloads.families.claim_templates import entries_of, mounted_volumes
 from stromboli.workloads.families.pod_patches import merged, parse_patch
 from stromboli.workloads.pod_documents import pod_document
 
@@ -56,7 +57,7 @@ def _pod_spec(
     if isinstance(deadline := template.get("activeDeadlineSeconds"), int):
         spec["activeDeadlineSeconds"] = deadline
     spec["containers"] = [*_containers(source, path), *source.items(f"{path}.sidecars")]
-    if volumes := _mounted({**spec, "set": template.get("containerSet")}, [template, *defaults], workflow.name):
+    if volumes := _mounted(spec, [template, *defaults], workflow.name):
         spec["volumes"] = volumes
     spec = filled(spec, scope)
     patches = [*(part.get(_PATCH) for part in reversed(defaults)), template.get(_PATCH)]
@@ -75,19 +76,21 @@ def template_with_defaults(source: WorkloadDocument, path: str) -> Mapping[str, 
 
 def _mounted(spec: Mapping[str, Any], parts: Sequence[Mapping[str, Any]], workflow: str) -> list[Mapping[str, Any]]:
     """Return the volumes that a container of the pod mounts: those of its template, of the workflow, and its claims."""
-    containers = [*(spec.get("containers") or ()), *(spec.get("initContainers") or ()), spec.get("set") or {}]
-    mounts = {mount.get("name") for each in containers for mount in each.get("volumeMounts") or ()}
-    volumes = {each.get("name"): each for part in reversed(parts) for each in part.get("volumes") or ()}
-    for part in parts:
-        for name in claim_names(part):
-            claim = {"claimName": f"{workflow}-{name}"}
-            volumes.setdefault(name, {"name": name, "persistentVolumeClaim": claim})
+    mounts = mounted_volumes(spec.get("containers"), spec.get("initContainers"), [parts[0].get("containerSet")])
+    volumes = {each.get("name"): each for part in reversed(parts) for each in _named(part, "volumes")}
+    for name in (each for part in parts for each in claim_names(part)):
+        volumes.setdefault(name, {"name": name, "persistentVolumeClaim": {"claimName": f"{workflow}-{name}"}})
     return [each for name, each in volumes.items() if name in mounts]
+
+
+def _named(part: Mapping[str, Any], field: str) -> list[Mapping[str, Any]]:
+    return [each for each in entries_of(part.get(field)) if isinstance(each.get("name"), str)]
 
 
 def claim_names(spec: Mapping[str, Any]) -> list[str]:
     """Return the names of the templates of claims of a workflow."""
-    names = (((each.get("metadata") or {}).get("name")) for each in spec.get("volumeClaimTemplates") or ())
+    metadata = [each.get("metadata") for each in entries_of(spec.get("volumeClaimTemplates"))]
+    names = (each.get("name") for each in metadata if isinstance(each, Mapping))
     return [name for name in names if isinstance(name, str)]
 
 

@@ -24,7 +24,7 @@ from stromboli.workloads.families.argo.parameters import (
     unknown_parameter,
     workflow_scope,
 )
-from stromboli.workloads.families.argo.pods import claim_names, workflow_pod
+from stromboli.workloads.families.argo.pods import workflow_pod
 from stromboli.workloads.pod_documents import owner_of
 from stromboli.workloads.templates import Kind
 
@@ -101,8 +101,9 @@ def _claims(start: _Start) -> Iterator[CreatedObject]:
     source, path = next(
         (each for each in specs if each[0].length(f"{each[1]}.volumeClaimTemplates")), (start.workflow, start.own)
     )
-    for place, name in enumerate(claim_names(source.map(path))):
+    for place in range(source.length(f"{path}.volumeClaimTemplates")):
         field = f"{path}.volumeClaimTemplates[{place}]"
+        name = source.text(f"{field}.metadata.name")
         identity = {"name": f"{start.workflow.name}-{name}", "namespace": start.workflow.namespace}
         metadata = {**source.map(f"{field}.metadata"), **identity, "ownerReferences": [owner_of(start.workflow)]}
         claim = {"apiVersion": "v1", "kind": "PersistentVolumeClaim", "metadata": metadata}
@@ -113,7 +114,7 @@ def _limit(start: _Start, most: int, before: int = 0) -> None:
     """Keep the number of pods that run at once, besides those that were found before."""
     if most and len(start.found.pods) - before > most:
         del start.found.pods[before + most :]
-        start.note(f"it runs {most} pods at once")
+        start.note(f"it runs {most} {'pod' if most == 1 else 'pods'} at once")
 
 
 def _referred(
