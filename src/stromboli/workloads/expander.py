@@ -30,6 +30,8 @@ class ClusterBeside(NamedTuple):
     find: FindReference | None = None
 
 
+#: The scheduler of pods that name none.
+DEFAULT_SCHEDULER = "default-scheduler"
 #: Returns the cluster beside manifests, which has these objects.
 FindCluster = Callable[[Sequence[KubeObject]], ClusterBeside]
 
@@ -117,8 +119,16 @@ class _Run:
         self._taken |= {_identity(each.document): f"{workload.kind[1]} {workload.key}" for each in objects}
         assumptions = [each for each in expansion.assumptions if each not in self._assumed]
         self._assumed.update(assumptions)
+        expansion.notes += filter(None, [self._scheduler_note(expansion)])
         notes = [f"it {expansion.inactive} and creates no pods"] if expansion.inactive else expansion.notes
         return ExpandedDocument(index, objects, [*notes, *assumptions], inactive=expansion.inactive)
+
+    def _scheduler_note(self, expansion: Expansion) -> str:
+        """Return a note if all pods of its groups are those of another scheduler, which does not read the groups."""
+        names = {each.document["spec"].get("schedulerName") or DEFAULT_SCHEDULER for each in expansion.pods}
+        if not expansion.groups or not names or names & {*self._context.scheduler_names}:
+            return ""
+        return f"its pods have the schedulerName {' or '.join(sorted(names))}, so its PodGroups wait without them"
 
     def _expansion(self, workload: WorkloadDocument, family: WorkloadFamily) -> Expansion:
         if self._existing.has_children_of(workload) or has_ended(workload):

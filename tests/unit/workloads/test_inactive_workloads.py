@@ -63,3 +63,17 @@ def test_created_workload_that_is_suspended_has_no_pods(document: dict[str, Any]
     found = expanded(document)
     assert (found.problems, pods_of(found)) == ([], {})
     assert f"the {kind} that it creates is suspended" in str(messages_of(found))
+
+
+@pytest.mark.parametrize(
+    ("name", "note"),
+    [
+        (None, ["its pods have the schedulerName default-scheduler, so its PodGroups wait without them"]),
+        ("kube-batch", ["its pods have the schedulerName kube-batch, so its PodGroups wait without them"]),
+        ("volcano", []),
+    ],
+)
+def test_pods_of_another_scheduler_are_noted_with_their_group(name: str | None, note: list[str]) -> None:
+    spec = {"leaderWorkerTemplate": {"size": 2, "workerTemplate": template(schedulerName=name)}}
+    messages = messages_of(expanded(workload("leaderworkerset.x-k8s.io/v1", "LeaderWorkerSet", spec)))
+    assert [each.partition(": ")[2] for each in messages if "schedulerName" in each] == note

@@ -17,6 +17,7 @@ HEAD_GROUP = "headgroup"
 QUEUE_LABEL, PRIORITY_LABEL = "volcano.sh/queue-name", "ray.io/priority-class-name"
 TOPOLOGY_MODE, TOPOLOGY_TIER = "volcano.sh/network-topology-mode", "volcano.sh/network-topology-highest-tier-allowed"
 _GROUP, _REPLICA_NAME = "ray.io/group", "ray.io/worker-group-replica-name"
+_REPLICA_INDEX, _HOST_INDEX = "ray.io/worker-group-replica-index", "ray.io/replica-host-index"
 _WAITS_FOR_HEAD = {"cpu": "200m", "memory": "256Mi"}
 _AUTOSCALER = {"cpu": "500m", "memory": "512Mi"}
 _SUBMITTER = {"cpu": "500m", "memory": "200Mi"}
@@ -120,19 +121,33 @@ def _topology(workload: WorkloadDocument, path: str) -> dict[str, Any]:
 
 
 def _sub_groups(workload: WorkloadDocument, path: str, roles: Sequence[Role]) -> Iterator[dict[str, Any]]:
-    """A worker group whose template names a network topology is a sub-group; without any topology, every replica of
-    several hosts is one.
+    """The head and every replica of a worker group are sub-groups, unless the workload names a network topology. A
+    worker group whose template names one is a single sub-group.
     """
     is_autoscaled = workload.flag(f"{path}.enableInTreeAutoscaling")
-    for role in roles[1:]:
-        policy = {"name": role.name, "labelSelector": {"matchLabels": {_GROUP: role.name}}}
+    for role in roles:
+        group = role.path.removesuffix(".template")
         number = (role.minimum or 0) if is_autoscaled else role.number
-        hosts = _hosts(workload, role.path.removesuffix(".template"))
-        if (topology := _topology(workload, f"{role.path}.metadata.labels")) and number:
-            whole = {"subGroupSize": number, "minSubGroups": 1, "matchLabelKeys": [_GROUP]}
-            yield {**policy, **whole, "networkTopology": topology}
-        elif hosts > 1 and TOPOLOGY_MODE not in workload.labels:
-            yield {**policy, "subGroupSize": hosts, "minSubGroups": number // hosts, "matchLabelKeys": [_REPLICA_NAME]}
+        topology = _topology(workload, f"{role.path}.metadata.labels") if role.name != HEAD_GROUP and number else {}
+        if topology:
+            yield {**_sub_group(role, number, 1, _GROUP), "networkTopology": topology}
+        elif TOPOLOGY_MODE in workload.labels or workload.flag(f"{group}.suspend"):
+            continue
+        elif role.name == HEAD_GROUP:
+            yield _sub_group(role, 1, 1, _GROUP)
+        else:
+            hosts = _hosts(workload, group)
+            yield _sub_group(role, hosts, number // hosts, _REPLICA_NAME if hosts > 1 else _REPLICA_INDEX)
+
+
+def _sub_group(role: Role, size: int, number: int, key: str) -> dict[str, Any]:
+    return {
+        "name": role.name,
+        "subGroupSize": size,
+        "minSubGroups": number,
+        "labelSelector": {"matchLabels": {_GROUP: role.name}},
+        "matchLabelKeys": [key],
+    }
 
 
 def _hosts(workload: WorkloadDocument, group: str) -> int:
@@ -175,11 +190,9 @@ def _pod_name(workload: WorkloadDocument, role: Role, index: int) -> str:
 
 
 def _labels(workload: WorkloadDocument, role: Role, index: int) -> dict[str, str]:
-    """The pods of a replica with several hosts have its name, for which the operator takes random letters."""
     node_type = "head" if role.name == HEAD_GROUP else "worker"
-    hosts = 1 if role.name == HEAD_GROUP else _hosts(workload, role.path.removesuffix(".template"))
     return {
-        **({_REPLICA_NAME: f"{role.name}-{index // hosts}"} if hosts > 1 else {}),
+        **(_replica_labels(workload, role, index) if node_type == "worker" else {}),
         "ray.io/cluster": workload.name,
         "ray.io/node-type": node_type,
         _GROUP: role.name,
@@ -188,3 +201,13 @@ def _labels(workload: WorkloadDocument, role: Role, index: int) -> dict[str, str
         "app.kubernetes.io/name": "kuberay",
         "app.kubernetes.io/created-by": "kuberay-operator",
     }
+
+
+def _replica_labels(workload: WorkloadDocument, role: Role, index: int) -> dict[str, str]:
+    """Return the place of a worker: its replica and, of several hosts, its host. The operator names replicas by random
+    letters.
+    """
+    hosts = _hosts(workload, role.path.removesuffix(".template"))
+    replica, host = divmod(index, hosts)
+    place = {_REPLICA_INDEX: str(replica)}
+    return {**place, _REPLICA_NAME: f"{role.name}-{replica}", _HOST_INDEX: str(host)} if hosts > 1 else place
