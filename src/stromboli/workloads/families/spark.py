@@ -109,7 +109,19 @@ def _container(app: WorkloadDocument, role: str) -> dict[str, Any]:
         limits[name] = str(app.count(f"{path}.gpu.quantity", 0))
     image = app.text(f"{path}.image") or app.text("spec.image")
     named = {"name": f"spark-kubernetes-{role}", **({"image": image} if image else {})}
-    return {**containers[0], **named, "resources": {"requests": requests, "limits": limits}}
+    return {**containers[0], **named, "resources": with_amounts(containers[0], requests, limits)}
+
+
+def with_amounts(
+    container: Mapping[str, Any], requests: Mapping[str, Any], limits: Mapping[str, Any]
+) -> dict[str, Any]:
+    """Return the resources of a container with these amounts over those that its template has."""
+    own = container.get("resources")
+    parts = {"requests": requests, "limits": limits}
+    if not isinstance(own, Mapping):
+        return parts
+    present = {name: own[name] for name in parts if isinstance(own.get(name), Mapping)}
+    return {**own, **{name: {**present.get(name, {}), **amounts} for name, amounts in parts.items()}}
 
 
 def _cores(app: WorkloadDocument, path: str) -> str:
