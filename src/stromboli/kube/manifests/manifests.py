@@ -13,6 +13,7 @@ from typing import Any, TextIO
 from stromboli.kube.manifests.documents import flattened, object_document, with_namespace
 from stromboli.kube.manifests.errors import ObjectError, description_of, printable
 from stromboli.kube.manifests.expansions import DescribedObject, ExpandedDocument, WorkloadExpander
+from stromboli.kube.manifests.generated_names import GeneratedNames
 from stromboli.kube.manifests.name_warnings import NameWarnings
 from stromboli.kube.manifests.origins import Origin, Origins, path_of
 from stromboli.kube.manifests.sources import ManifestError, load_sources
@@ -104,6 +105,7 @@ class _Collector:
         self._problems_left_out = 0
         self._notes: list[str] = []
         self._names = NameWarnings()
+        self._generated = GeneratedNames()
 
     def add(self, origin: Origin, item: object) -> None:
         """Add an object, or report why it is left out."""
@@ -120,7 +122,7 @@ class _Collector:
         self._problems.append(ManifestProblem(origin.place(path_of(error.field)), error))
 
     def _add(self, origin: Origin, item: object) -> None:
-        document = object_document(item, origin.document + 1)
+        document = self._generated.named(object_document(item, origin.document + 1))
         if self._namespace != DEFAULT_NAMESPACE:
             document = with_namespace(document, self._namespace)
         decoded = decode(document)
