@@ -19,6 +19,7 @@ from tests.testing.manifests.builders import (
 )
 
 LEAVING: Facts = {"cpu": 2, "releasing": True}
+FAIR = configuration("gang", "drf", "predicates")
 
 RELEASE = [
     Case(
@@ -72,6 +73,15 @@ RELEASE = [
     Case(
         "without the plugin the first that waits is content",
         nodes(4, 1), running("a", **LEAVING), gang(2, cpu=2), conf=configuration("predicates"), binds="aA",
+    ),
+    Case(
+        "a small member completes the minimum that others were kept for: they are bound with it",
+        nodes(4, 2), running("a", **LEAVING), gang_of(pod(3), pod(3), pod(1), minimum=2), binds="bAa",
+    ),
+    Case(
+        "a small member of another kind does so, too, when its job has its next turn after other jobs",
+        nodes(4, 2), running("a", **LEAVING), gang_of(pod(3), pod(3), pod(1), minimum=2, name="first"),
+        gang(1, name="second"), conf=FAIR, binds="bAa b",
     ),
     Case(
         "the minimum is bound, the rest is pipelined",

@@ -162,8 +162,9 @@ class Statement:
     def commit(self) -> None:
         """Finalize the operations: allocated tasks are to be bound, evicted ones removed."""
         session, decisions = self._session, self._session.decisions
-        allocated = [operation.entry for operation in self.operations if operation.kind is OperationKind.ALLOCATE]
+        allocated = self._allocations
         if allocated:
+            allocated = [*self._kept_for(allocated), *allocated]
             session.measurements.committed(decisions.bind(self._ledger, allocated, session.bind_contexts))
         evicted_for = None
         for operation in self.operations:
@@ -178,6 +179,22 @@ class Statement:
         if evicted_for is not None:
             decisions.eviction_statements[evicted_for] += 1
         self._close()
+
+    @property
+    def _allocations(self) -> list[LedgerEntry]:
+        return [operation.entry for operation in self.operations if operation.kind is OperationKind.ALLOCATE]
+
+    def _kept_for(self, allocated: Sequence[LedgerEntry]) -> list[LedgerEntry]:
+        """Return what earlier statements placed and kept for these jobs, if they are ready: it counts towards their
+        minimum, so it is bound together with the rest.
+        """
+        session = self._session
+        if not session.kept:
+            return []
+        ready = {key for key in {entry.tasks[0].job for entry in allocated} if session.job_ready(session.jobs[key])}
+        entries = (entry for statement in session.kept for entry in statement._allocations)
+        codes, placed = self._ledger.codes, TaskStatus.ALLOCATED.value
+        return [e for e in entries if e.tasks[0].job in ready and codes[e.tasks[0].row] == placed]
 
     def keep(self) -> None:
         """Keep the operations for the rest of the session without executing them."""

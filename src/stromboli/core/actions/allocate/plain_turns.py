@@ -29,7 +29,7 @@ class PlainTurns:
 
     def place_next(self, job: Job, pending_tasks: PendingTasks) -> bool:
         """Place and bind the next tasks. False if an ordinary attempt is needed; then nothing has changed."""
-        if not self._is_possible or job.spec.policies or job.spec.topology:
+        if not self._is_possible or job.spec.policies or job.spec.topology or job.kept_count:
             return False
         view = self._search.view(pending_tasks.first.task_class)
         if not self._search.takes_many(view):

@@ -209,6 +209,11 @@ class Job:
         return 0 if self.spec.evicted_whole else ready_in(self.counts) - self.spec.min_available
 
     @property
+    def kept_count(self) -> int:
+        """Number of tasks that are placed and not bound yet: between statements, those of statements that were kept."""
+        return self.counts[_ALLOCATED]
+
+    @property
     def pipelined_count(self) -> int:
         return self.counts[_PIPELINED]
 
