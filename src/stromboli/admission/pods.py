@@ -12,6 +12,9 @@ from stromboli.admission.tenancy import check_access, check_priority_class, chec
 from stromboli.admission.verdict import GOOD, AdmissionVerdict, Violation, forbidden, invalid, refused
 from stromboli.cluster.objects.pod_groups.pod_groups import PREEMPTABLE
 from stromboli.cluster.objects.priority_classes import TASK_PRIORITY, task_priority_problem
+from stromboli.core.model.devices.gpu_fractions import CONTAINER, FRACTION, MEMORY, NUMBER
+from stromboli.core.model.devices.shared_devices import ASSIGNMENTS
+from stromboli.core.model.nodes.numa import PROCESSORS
 from stromboli.core.model.resources.resources import ResourceAxis
 from stromboli.workloads.groups import GROUP_NAME, controlling_owner, group_name, job_key_of
 from stromboli.workloads.queues import QUEUE_NAMES, named_queue, queue_name_of, queue_of_pod
@@ -23,6 +26,9 @@ NO_SCHEDULER = (None, "", "default-scheduler")
 GROUP_FIELD = f"metadata.annotations[{GROUP_NAME}]"
 NAMESPACE_FIELD = "metadata.namespace"
 CLASS_FIELD = "spec.priorityClassName"
+#: What a pod requests of shared devices, and which of them and which CPUs it was given: the scheduler counts a running
+#: pod by these, so a smaller value would give its devices to others as well.
+_DEVICES = (FRACTION, MEMORY, NUMBER, CONTAINER, *ASSIGNMENTS, PROCESSORS)
 
 
 def is_ours(pod: kube.Pod, policy: AdmissionPolicy) -> bool:
@@ -154,7 +160,7 @@ def _use(queue: str, field: str, pod: kube.Pod, user: User, facts: Facts, policy
 def _changed(before: kube.Pod, after: kube.Pod) -> Iterator[AdmissionVerdict]:
     """A pod without group may be added to one; other scheduling metadata is immutable."""
     for part, keys in (
-        ("annotations", (GROUP_NAME, *QUEUE_NAMES, PREEMPTABLE)),
+        ("annotations", (GROUP_NAME, *QUEUE_NAMES, PREEMPTABLE, *_DEVICES)),
         ("labels", (*QUEUE_NAMES, PREEMPTABLE)),
     ):
         old, new = getattr(before.metadata, part) or {}, getattr(after.metadata, part) or {}

@@ -147,3 +147,13 @@ def test_forbidden_priority_class_is_rejected_in_either_order(tenants: Tenants) 
     ), "its controller would create the pods with its own account"
     assert tenants.refusal(group("late", queue="default")) == ""
     assert f"{message} queue 'default'" in tenants.refusal(member)
+
+
+def test_running_pod_keeps_what_it_requests_of_a_shared_gpu(tenants: Tenants) -> None:
+    """A smaller fraction would give the rest of its GPU to others while it still uses it."""
+    assert tenants.refusal(pod("sharing", annotations={"gpu-fraction": "0.5"})) == ""
+    denied = f"{DENIED}Pod {NAMESPACE}/sharing: metadata.annotations[gpu-fraction]: is immutable"
+    for value in ("0.01", None):
+        assert denied in tenants.patch("pod", "sharing", {"metadata": {"annotations": {"gpu-fraction": value}}})
+    assert tenants.patch("pod", "sharing", {"metadata": {"annotations": {"note": "x"}}}) == ""
+    tenants.delete("pod", "sharing")

@@ -12,6 +12,9 @@ from stromboli.admission.facts import AUTHORISATION, FROZEN_FIELDS, PRIORITIES, 
 from stromboli.admission.requests import Request, User
 from stromboli.admission.review import review
 from stromboli.cluster.objects.priority_classes import ALLOWED_CLASSES
+from stromboli.core.model.devices.gpu_fractions import FRACTION
+from stromboli.core.model.devices.shared_devices import GPU_INDEX
+from stromboli.core.model.nodes.numa import PROCESSORS
 from stromboli.kube.objects.kinds import as_type
 from tests.unit.admission.requests import ADMINISTRATOR, ALICE, CONTROLLER, FACTS, POLICY, WIDE, Document, pod, request
 from tests.unit.admission.requests import queue as world_queue
@@ -395,6 +398,11 @@ CHANGES = {
     "the queue of a pod": Change("Pod", pod(), pod(labels={QUEUE_NAME: "physics"}), f"metadata.labels[{QUEUE_NAME}]"),
     "preemptability of a pod": Change("Pod", pod(), pod(annotations={PREEMPTABLE: "false"}),
                                        f"metadata.annotations[{PREEMPTABLE}]"),
+    "the fraction of a GPU": Change("Pod", pod(annotations={FRACTION: "0.5"}), pod(annotations={FRACTION: "0.01"}),
+                                    f"metadata.annotations[{FRACTION}]"),
+    "the GPU of a pod": Change("Pod", pod(annotations={GPU_INDEX: "0"}), pod(), f"metadata.annotations[{GPU_INDEX}]"),
+    "the CPUs of a pod": Change("Pod", pod(annotations={PROCESSORS: "{}"}), pod(annotations={PROCESSORS: "x"}),
+                                f"metadata.annotations[{PROCESSORS}]"),
 }  # fmt: skip
 
 
