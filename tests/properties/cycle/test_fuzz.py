@@ -84,14 +84,20 @@ def add(draw: st.DrawFn, document: dict[str, Any]) -> None:
         spec[draw(st.sampled_from(FIELDS))] = draw(st.one_of(junk, deep))
 
 
+#: Lists from this length on stay as they are.
+_INFLATED = 12
+
+
 def inflate(draw: st.DrawFn, document: dict[str, Any]) -> None:
-    """Set all amounts to the same invalid text, and make lists twelve times as long."""
+    """Set all amounts to the same invalid text, and make lists twelve times as long, each once: a few times more would
+    only exceed the memory of the test.
+    """
     text = draw(texts)
     for path in list(paths_in(document)):
         holder = holder_of(document, path)
         if len(path) > 1 and path[-2] in AMOUNTS:
             holder[path[-1]] = text
-        elif isinstance(holder[path[-1]], list):
+        elif isinstance(holder[path[-1]], list) and len(holder[path[-1]]) < _INFLATED:
             holder[path[-1]] = holder[path[-1]] * 12
 
 
