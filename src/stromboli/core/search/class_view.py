@@ -191,15 +191,17 @@ class ClassView:
             if not admitted.any():
                 break
             admitted &= rule.filter(task_class, rows, ledger)
-        total, copies = scores, wanted if wanted > 1 and self._is_steady_for_copies() else 1
+        total, copies = scores, wanted if wanted > 1 and self.is_steady else 1
         for scorer in self.cluster_scorers:
             points = scorer.scores(task_class, rows, ledger, admitted)
             total = total + np.rint(points * GRID)
             if copies > 1:
-                copies = min(copies, _least_at_ends(points[admitted]))
-        return np.where(admitted, total, REFUSED), copies
+                copies = min(copies, _least_at_ends(points if admitted.all() else points[admitted]))
+        return np.where(admitted, total, REFUSED) if self.cluster_filters else total, copies
 
-    def _is_steady_for_copies(self) -> bool:
+    @property
+    def is_steady(self) -> bool:
+        """Whether copies of the class leave the results of the rules that depend on other nodes unchanged."""
         if self._is_steady is None:
             rules: list[NodeFilter | NodeScorer] = [*self.cluster_filters, *self.cluster_scorers]
             self._is_steady = all(rule.is_steady(self.task_class, self.ledger) for rule in rules)

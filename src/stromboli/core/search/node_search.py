@@ -114,11 +114,14 @@ class NodeSearch:
         rows = place_copies(view, ranking, copies) if copies > 1 else ranking.first_as_list()
         return ahead.keep(rows, wanted, position)
 
-    def takes_many(self, view: ClassView) -> bool:
-        """Report whether nodes for many tasks of the class are found in one step, and may exist."""
+    def takes_many(self, view: ClassView, wanted: int) -> bool:
+        """Report whether nodes for so many tasks of the class are found in one step, and may exist."""
         if not view.possible or view.capacity_at == self._ledger.freed:
             return False
-        return view.is_local or (view.site_scorer is not None and self._last is None and not self._best_node)
+        if view.is_local:
+            return True
+        is_at_once = wanted == 1 or view.site_scorer is not None or view.is_steady
+        return is_at_once and self._last is None and not self._best_node
 
     def groups(self, within: Mask | None) -> tuple[Mask | None, ...]:
         """Split the candidate nodes into groups; all nodes of a group come before the next group."""

@@ -31,11 +31,10 @@ class PlainTurns:
         """Place and bind the next tasks. False if an ordinary attempt is needed; then nothing has changed."""
         if not self._is_possible or job.spec.policies or job.spec.topology or job.kept_count:
             return False
-        view = self._search.view(pending_tasks.first.task_class)
-        if not self._search.takes_many(view):
+        wanted, view = self._session.tasks_until_ready(job), self._search.view(pending_tasks.first.task_class)
+        if not self._search.takes_many(view, wanted):
             return False
         mark = pending_tasks.mark
-        wanted = self._session.tasks_until_ready(job)
         run = pending_tasks.take_run(wanted)
         if len(run) < wanted or not self._place(job, run, view):
             pending_tasks.return_to(mark)

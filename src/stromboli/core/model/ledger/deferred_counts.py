@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from stromboli.core.model.tasks.pod_terms import TermRegistry
+from stromboli.core.model.tasks.task_class import TaskClass
 
 Tally = NDArray[np.int32]
 
@@ -32,8 +33,8 @@ class DeferredCounts:
         self._terms = terms
         self._entries: list[tuple[frozenset[int], Sequence[int], int]] = []
         self._feed_sets: dict[frozenset[int], frozenset[int]] = {}
-        #: By the tallies that a pod feeds: the set that it is kept with, and the rest.
-        self._split: dict[tuple[int, ...], tuple[frozenset[int], tuple[int, ...]]] = {}
+        #: By class: the set of tallies that its pods are kept with, and the rest.
+        self._split: dict[TaskClass, tuple[frozenset[int], tuple[int, ...]]] = {}
         self._sums: dict[tuple[frozenset[int], int], _FeedSum] = {}
         #: By tally, the number of entries that it contains.
         self._caught_up: dict[int, int] = {}
@@ -46,11 +47,11 @@ class DeferredCounts:
         """The tallies that any placement feeds."""
         return frozenset[int]().union(*self._feed_sets)
 
-    def add(self, feeds: tuple[int, ...], rows: Sequence[int], step: int) -> tuple[int, ...]:
+    def add(self, task_class: TaskClass, rows: Sequence[int], step: int) -> tuple[int, ...]:
         """Keep pods; return the tallies that have to be changed at once."""
-        split = self._split.get(feeds)
+        split = self._split.get(task_class)
         if split is None:
-            split = self._split[feeds] = self._parts(feeds)
+            split = self._split[task_class] = self._parts(task_class.feeds)
         kept, rest = split
         self._entries.append((kept, rows, step))
         found = self._sums.get((kept, step))

@@ -76,9 +76,9 @@ class Ledger:
         self._own_tallies: set[int] = set()
         #: Pods that feed very many tallies, which read them when they are used.
         self._deferred = DeferredCounts(self.terms)
-        #: Changes of tallies in their order: the tallies, node rows, and the step. Replaced when tallies change in
+        #: Changes of tallies in their order: the class, node rows, and the step. Replaced when tallies change in
         #: another way, so that a reader that keeps its position finds what to add.
-        self.fed: list[tuple[tuple[int, ...], Sequence[int], int]] = []
+        self.fed: list[tuple[TaskClass, Sequence[int], int]] = []
         #: Whether the amounts that scorers count equal the used amounts on every node: then one result serves both.
         self.is_scored_as_used = amounts.is_scored_as_used
         #: Whether capacity was nominated for any task in this cycle.
@@ -250,13 +250,13 @@ class Ledger:
 
     def _count_pods(self, task_class: TaskClass, rows: Sequence[int], step: int) -> None:
         feeds = task_class.feeds
-        at_once = self._deferred.add(feeds, rows, step) if len(feeds) > _MANY_FEEDS else feeds
+        at_once = self._deferred.add(task_class, rows, step) if len(feeds) > _MANY_FEEDS else feeds
         for number in at_once:
             column = self.own_tally(number)
             for row in rows:
                 column[row] += step
         if feeds:
-            self.fed.append((feeds, rows, step))
+            self.fed.append((task_class, rows, step))
 
     @contextmanager
     def successors_visible(self, entry: LedgerEntry, allocates: bool) -> Iterator[None]:

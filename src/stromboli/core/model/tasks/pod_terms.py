@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
+from weakref import WeakKeyDictionary
 
 from stromboli.core.model.tasks.host_ports import PortIndex, PortSet
 from stromboli.core.model.tasks.selectors import LabelSelector
@@ -80,9 +81,6 @@ class TermRegistry:
         ]
 
 
-_NOTHING: frozenset[int] = frozenset()
-
-
 class OwnedTerms:
     """Terms of placed pods that select a class, by the number of the pod term they select.
 
@@ -93,7 +91,7 @@ class OwnedTerms:
     selects.
     """
 
-    __slots__ = ("_about", "_found", "_is_required", "_registry", "_seen")
+    __slots__ = ("_about", "_by_class", "_found", "_is_required", "_registry", "_seen")
 
     def __init__(self, *, required: bool) -> None:
         """Consider required anti-affinity, or preferences."""
@@ -103,20 +101,30 @@ class OwnedTerms:
         self._about: dict[int, list[tuple[int, OwnedTerm]]] = {}
         #: By the terms that a class satisfies and others own: most classes satisfy the same.
         self._found: dict[frozenset[int], OwnedNumbers] = {}
+        self._by_class: WeakKeyDictionary[TaskClass, OwnedNumbers] = WeakKeyDictionary()
 
     def about(self, task_class: TaskClass, registry: TermRegistry) -> OwnedNumbers:
         """Return the owned terms, with their numbers, that select members of the class. Equal results are identical."""
         self._read_on(registry)
-        key = self._about.keys() & task_class.feeds if self._about else _NOTHING
-        known = self._found.get(frozenset(key))
+        if not self._about:
+            return ()
+        known = self._by_class.get(task_class)
         if known is None:
-            known = tuple(found for number in sorted(key) for found in self._about[number])
-            self._found[frozenset(key)] = known
+            known = self._by_class[task_class] = self._find(frozenset(self._about.keys() & task_class.feeds))
+        return known
+
+    def _find(self, satisfied: frozenset[int]) -> OwnedNumbers:
+        known = self._found.get(satisfied)
+        if known is None:
+            known = self._found[satisfied] = tuple(
+                found for number in sorted(satisfied) for found in self._about[number]
+            )
         return known
 
     def _read_on(self, registry: TermRegistry) -> None:
         if registry is not self._registry:
-            self._registry, self._seen, self._about, self._found = registry, 0, {}, {}
+            self._registry, self._seen, self._about = registry, 0, {}
+            self._forget()
         for number in range(self._seen, len(registry.counted)):
             counted = registry.counted[number]
             if isinstance(counted, OwnedTerm) and (counted.weight == 0) == self._is_required:
@@ -127,4 +135,8 @@ class OwnedTerms:
         about = registry.find(owned.term)
         if about is not None:
             self._about.setdefault(about, []).append((number, owned))
-            self._found.clear()
+            self._forget()
+
+    def _forget(self) -> None:
+        self._found.clear()
+        self._by_class.clear()

@@ -64,17 +64,27 @@ class DomainCount:
     #: (number of the tally, weight).
     kinds: tuple[tuple[int, int], ...]
     _sum: Tally | None = None
+    #: The sum by domain, until a pod changes it.
+    _totals: Vector | None = None
     #: The changes of tallies that the sum follows, and the number of those that it includes.
-    _followed: list[tuple[tuple[int, ...], Sequence[int], int]] | None = None
+    _followed: list[tuple[TaskClass, Sequence[int], int]] | None = None
     _position: int = 0
     _by_number: dict[int, int] = field(default_factory=dict)
-    #: By the tallies that a pod feeds, how much it counts.
-    _weights: dict[tuple[int, ...], int] = field(default_factory=dict)
+    #: By class, how much a pod counts.
+    _weights: dict[TaskClass, int] = field(default_factory=dict)
 
     def per_domain(self, ledger: Ledger) -> Vector | None:
-        """Return the count at every domain index; None if there are no such pods."""
-        tally = self._tally(ledger) if len(self.kinds) <= _FEW else self._kept(ledger)
+        """Return the count at every domain index; None if there are no such pods. The result must not be changed."""
+        if len(self.kinds) > _FEW:
+            return self._kept_totals(ledger)
+        tally = self._tally(ledger)
         return None if tally is None else self.domains.totals(tally)
+
+    def _kept_totals(self, ledger: Ledger) -> Vector:
+        kept = self._kept(ledger)
+        if self._totals is None:
+            self._totals = self.domains.totals(kept)
+        return self._totals
 
     def _kept(self, ledger: Ledger) -> Tally:
         """Return the sum, with everything that was placed since the last query."""
@@ -82,23 +92,24 @@ class DomainCount:
         if self._sum is None or self._followed is not fed:
             total = self._tally(ledger)
             self._sum = np.zeros(len(ledger.nodes), dtype=np.int32) if total is None else total.copy()
-            self._followed, self._position = fed, len(fed)
-        for feeds, rows, step in fed[self._position :]:
-            if weight := self.weight_of(feeds):
+            self._followed, self._position, self._totals = fed, len(fed), None
+        for task_class, rows, step in fed[self._position :]:
+            if weight := self.weight_of(task_class):
+                self._totals = None
                 for row in rows:
                     self._sum[row] += step * weight
         self._position = len(fed)
         return self._sum
 
-    def weight_of(self, feeds: tuple[int, ...]) -> int:
-        """Return how much a pod counts that feeds these tallies."""
-        known = self._weights.get(feeds)
+    def weight_of(self, task_class: TaskClass) -> int:
+        """Return how much a pod of the class counts."""
+        known = self._weights.get(task_class)
         if known is None:
             if not self._by_number:
                 for number, weight in self.kinds:
                     self._by_number[number] = self._by_number.get(number, 0) + weight
-            fed = self._by_number.keys() & feeds
-            known = self._weights[feeds] = sum(self._by_number[number] for number in fed)
+            fed = self._by_number.keys() & task_class.feeds
+            known = self._weights[task_class] = sum(self._by_number[number] for number in fed)
         return known
 
     def _tally(self, ledger: Ledger) -> Tally | None:
@@ -123,7 +134,7 @@ def count_by_label(nodes: NodeTable, kinds: Iterable[tuple[str, int, int]]) -> t
 
 def are_fed_by(counts: Iterable[DomainCount], task_class: TaskClass) -> bool:
     """Report whether members of the class count in any of the counts."""
-    return any(count.weight_of(task_class.feeds) for count in counts)
+    return any(count.weight_of(task_class) for count in counts)
 
 
 def domains_without(counts: Iterable[DomainCount], ledger: Ledger) -> Mask:

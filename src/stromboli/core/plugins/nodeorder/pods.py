@@ -42,8 +42,8 @@ class PreferredPodAffinity(WeightedScorer):
         for count in self._preferences.of(task_class, ledger):
             weights = count.per_domain(ledger)
             if weights is not None:
-                raw += weights[count.domains.places]
-        return self._normalised(raw, raw if candidates is None else raw[candidates])
+                raw += weights.take(count.domains.places)
+        return self._normalised(raw, raw if candidates is None or candidates.all() else raw[candidates])
 
     def is_steady(self, task_class: TaskClass, ledger: Ledger) -> bool:
         return not are_fed_by(self._preferences.of(task_class, ledger), task_class)
