@@ -7,6 +7,7 @@ import os
 import socket
 import ssl
 import time
+from collections import deque
 from collections.abc import Callable
 from urllib.parse import urlsplit
 
@@ -34,7 +35,7 @@ class WriteDenied(NotSent):
 
 
 class ConnectionPool:
-    """At most `limit` connections; the one that was used last is used next."""
+    """At most `limit` connections; the one that was used last is used next. Those that a peak left idle are closed."""
 
     def __init__(
         self, connection: Connection, *, limit: int, max_size: int, clock: Callable[[], float] = time.monotonic
@@ -48,7 +49,8 @@ class ConnectionPool:
         self._max_size = max_size
         self._clock = clock
         self._slots = asyncio.Semaphore(limit)
-        self._idle: list[tuple[ssl.SSLContext | None, float, KeepAliveConnection]] = []
+        #: By the time of the last use, the oldest first.
+        self._idle: deque[tuple[ssl.SSLContext | None, float, KeepAliveConnection]] = deque()
         self._busy: set[KeepAliveConnection] = set()
         self._default_context: ssl.SSLContext | None = None
         #: The header `Host`.
@@ -80,8 +82,11 @@ class ConnectionPool:
         self._idle.clear()
 
     def _keep(self, context: ssl.SSLContext | None, used: KeepAliveConnection) -> None:
+        now = self._clock()
+        while self._idle and now - self._idle[0][1] >= IDLE_SECONDS:
+            self._idle.popleft()[2].close()
         if used.is_open:
-            self._idle.append((context, self._clock(), used))
+            self._idle.append((context, now, used))
 
     def _take_idle(self, context: ssl.SSLContext | None) -> KeepAliveConnection | None:
         while self._idle:

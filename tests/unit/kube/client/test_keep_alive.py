@@ -181,6 +181,22 @@ async def test_connection_that_was_idle_for_long_is_replaced() -> None:
         pool.close()
 
 
+async def test_connections_that_a_peak_left_idle_are_closed() -> None:
+    server, now = LineServer(lambda number, request: CREATED), 0.0
+    request = b"POST / HTTP/1.1\r\nContent-Length: 0\r\n\r\n"
+    async with connected(server) as client:
+        pool = ConnectionPool(client.connection, limit=3, max_size=LIMIT, clock=lambda: now)
+        await asyncio.gather(*(pool.exchange(None, request, 5.0, lambda: True) for _ in range(3)))
+        for moment in (20.0, 40.0):
+            now = moment
+            await pool.exchange(None, request, 5.0, lambda: True)
+        closed = asyncio.as_completed(server.tasks, timeout=10.0)
+        for _ in range(2):
+            await next(closed)
+        assert [task.done() for task in server.tasks].count(False) == 1, "the one in use stays"
+        pool.close()
+
+
 async def test_connection_cut_after_the_request_leaves_outcome_unknown() -> None:
     server = LineServer(lambda number, request: None)
     async with connected(server) as client:

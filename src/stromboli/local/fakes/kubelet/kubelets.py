@@ -171,6 +171,10 @@ def _is_responsive(node: KubeNode) -> bool:
     return is_simulated(node) and health(node) != "Unknown"
 
 
+#: How many addresses there are; zero is none of them.
+_ADDRESSES = (1 << 20) - 1
+
+
 class Addresses:
     """Distinct IP addresses of pods."""
 
@@ -190,5 +194,6 @@ class Addresses:
     @staticmethod
     def _count() -> Iterator[str]:
         """Cycle through a million addresses."""
-        for number in itertools.cycle(range(1, 1 << 20)):
+        for count in itertools.count():  # itertools.cycle would keep all of them
+            number = 1 + count % _ADDRESSES
             yield f"10.{128 + (number >> 16)}.{(number >> 8) % 256}.{number % 256}"
