@@ -96,6 +96,14 @@ class Tenants:
         done = self._kubectl("patch", kind, name, "--type=merge", "-p", json.dumps(patch), user=user)
         return done.stderr if done.returncode else ""
 
+    def run(self, *arguments: str, stdin: str = "") -> str:
+        """What bob reads when his kubectl command fails."""
+        done = self.webhook.kubectl(f"--namespace={NAMESPACE}", *arguments, stdin=stdin, user="bob")
+        return done.stderr if done.returncode else ""
+
+    def groups(self) -> set[str]:
+        return {each["metadata"]["name"] for each in self.found("podgroups.scheduling.volcano.sh")}
+
     def delete(self, kind: str, name: str, *, user: str = "") -> None:
         self._kubectl("delete", kind, name, "--wait=false", "--ignore-not-found", user=user)
 

@@ -9,13 +9,14 @@ import json
 import ssl
 import urllib.error
 import urllib.request
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import pytest
 
 from testbed.assets import NoAssets
 from testbed.plane import ControlPlane
 from tests.e2e.tenancy.tenants import (
+    CLASSES,
     DENIED,
     GROUP_NAME,
     NAMESPACE,
@@ -24,6 +25,7 @@ from tests.e2e.tenancy.tenants import (
     WIDGETS,
     Tenants,
     group,
+    named,
     pod,
     pod_template,
     running_tenants,
@@ -157,3 +159,77 @@ def test_running_pod_keeps_what_it_requests_of_a_shared_gpu(tenants: Tenants) ->
         assert denied in tenants.patch("pod", "sharing", {"metadata": {"annotations": {"gpu-fraction": value}}})
     assert tenants.patch("pod", "sharing", {"metadata": {"annotations": {"note": "x"}}}) == ""
     tenants.delete("pod", "sharing")
+
+
+def _apply_group(tenants: Tenants, queue: str) -> str:
+    document = json.dumps(group("applied", queue=queue))
+    return tenants.run("apply", "--server-side", "--field-manager=bob", "-f", "-", stdin=document)
+
+
+def _generate(tenants: Tenants) -> str:
+    document = group("", queue="science")
+    document["metadata"] = {"generateName": "made-", "namespace": NAMESPACE}
+    return tenants.run("create", "-f", "-", stdin=json.dumps(document))
+
+
+def _replace(tenants: Tenants) -> str:
+    document = json.dumps(pod("plain", labels={QUEUE_NAME: "science"}))
+    return tenants.run("replace", "-f", "-", stdin=document)
+
+
+def _bind(tenants: Tenants) -> str:
+    target = {"apiVersion": "v1", "kind": "Node", "name": "any"}
+    binding = {"apiVersion": "v1", "kind": "Binding", "metadata": {"name": "plain"}, "target": target}
+    path = f"/api/v1/namespaces/{NAMESPACE}/pods/plain/binding"
+    return tenants.run("create", "--raw", path, "-f", "-", stdin=json.dumps(binding))
+
+
+_ANNOTATED = f"{QUEUE_NAME}=science"
+_OWNER = {"apiVersion": "batch/v1", "kind": "Job", "name": "any", "uid": "u-1", "controller": True}
+#: Requests of bob, each in another form, and what he reads.
+REQUESTS: dict[str, tuple[Callable[[Tenants], str], str]] = {
+    "server-side apply": (lambda it: _apply_group(it, "science"), "'science': 'bob' may not use it"),
+    "a generated name": (_generate, "'science': 'bob' may not use it"),
+    "a dry run": (
+        lambda it: it.run("create", "--dry-run=server", "-f", "-", stdin=json.dumps(group("dry", queue="science"))),
+        "'science': 'bob' may not use it",
+    ),
+    "another apply": (
+        lambda it: _apply_group(it, "default") or _apply_group(it, "science"), "spec.queue: is immutable",
+    ),
+    "an annotation": (lambda it: it.run("annotate", "pod", "plain", _ANNOTATED), f"[{QUEUE_NAME}]: is immutable"),
+    "a label": (lambda it: it.run("label", "pod", "plain", _ANNOTATED), f"[{QUEUE_NAME}]: is immutable"),
+    "a replacement": (_replace, f"metadata.labels[{QUEUE_NAME}]: is immutable"),
+    "an owner": (
+        lambda it: it.patch("pod", "plain", {"metadata": {"ownerReferences": [_OWNER]}}),
+        "pods of Job 'any' are created by its controller",
+    ),
+    "a binding": (_bind, 'cannot create resource "pods/binding"'),
+    "the queue of the namespace": (
+        lambda it: it.run("annotate", "namespace", NAMESPACE, _ANNOTATED), 'cannot patch resource "namespaces"',
+    ),
+    "the queue itself": (lambda it: it.run("annotate", "queue", "default", f"{CLASSES}-"), 'resource "queues"'),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("form", REQUESTS)
+def test_no_form_of_request_leaves_the_queues_of_the_tenant(tenants: Tenants, form: str) -> None:
+    send, refusal = REQUESTS[form]
+    assert tenants.run("apply", "-f", "-", stdin=json.dumps(pod("plain"))) == ""
+    assert refusal in send(tenants)
+    assert "science" not in tenants.queues_in_use()
+
+
+def test_annotations_of_objects_that_make_no_pods_set_no_queue(tenants: Tenants) -> None:
+    """A tenant may create them, and name them as the owners of pods."""
+    source = named("ConfigMap", "v1", "owner", metadata={"annotations": {QUEUE_NAME: "science"}})
+    assert tenants.refusal(source) == ""
+    uid = next(each["metadata"]["uid"] for each in tenants.found("configmaps") if each["metadata"]["name"] == "owner")
+    owned = pod("owned")
+    owned["metadata"]["ownerReferences"] = [
+        {"apiVersion": "v1", "kind": "ConfigMap", "name": "owner", "uid": uid, "controller": True}
+    ]
+    assert tenants.refusal(owned) == ""
+    made = f"podgroup-{uid}"
+    tenants.webhook.wait(lambda: made in tenants.groups(), "the group of the pod")
+    assert "science" not in tenants.queues_in_use()
