@@ -12,7 +12,8 @@ from __future__ import annotations
 
 import math
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
@@ -288,10 +289,7 @@ class Reference:
     def _divide(self) -> tuple[dict[str, Amounts], dict[str, Amounts]]:
         """Water-filling: the remainder is divided by weight among the unsatisfied queues, repeatedly."""
         used = [queue for queue in self.queues if any(job.queue == queue for job in self.jobs.values())]
-        guarantees = {
-            name: amounts_of(queue.spec.guarantee.resource if queue.spec.guarantee else None)
-            for name, queue in self.queues.items()
-        }
+        guarantees = self._guarantees()
         guaranteed = total_of(guarantees.values())
         names = sorted({*self.total, *(r for job in self.jobs.values() for r in job.asks), *guaranteed})
         limits, ceilings = (
@@ -327,6 +325,28 @@ class Reference:
             remaining = left
         whole = {queue: {name: math.floor(deserved[queue][name] + CRUMB) for name in names} for queue in used}
         return whole, ceilings
+
+    def _guarantees(self) -> dict[str, Amounts]:
+        """Return the guarantees: if the cluster cannot keep all of them, each is cut in proportion."""
+        possible = {
+            name: {
+                resource: min(amount, self.total.get(resource) or amount)
+                for resource, amount in amounts_of(
+                    queue.spec.guarantee.resource if queue.spec.guarantee else None
+                ).items()
+            }
+            for name, queue in self.queues.items()
+        }
+        below_root = [name for name, queue in self.queues.items() if queue.spec.parent not in self.queues]
+        wanted = total_of(possible[name] for name in below_root)
+        over = {name for name, amount in wanted.items() if amount > self.total.get(name, 0) > 0}
+        return {
+            queue: {
+                name: amount * self.total[name] // wanted[name] if name in over else amount
+                for name, amount in amounts.items()
+            }
+            for queue, amounts in possible.items()
+        }
 
     def _limit(
         self, queue: str, amounts: Amounts, guarantee: Amounts, guaranteed: Counter[str], names: Sequence[str]
@@ -457,7 +477,8 @@ class Reference:
         self.nominations: list[tuple[Job, Task, Node]] = []
         for job in sorted(jobs, key=lambda job: (-job.priority, *_age(job))):
             if not self.is_overused(job.queue):
-                for task in sorted(self._wanting(job), key=lambda task: task.order):
+                pending = [task for task in job.tasks if task.status == PENDING and not task.is_gated]
+                for task in sorted(pending, key=lambda task: task.order):
                     node = self._nominated(task)
                     if node is not None:
                         self._keep(job, task, node)
@@ -468,23 +489,27 @@ class Reference:
             self.nominations.append((job, task, node))
 
     def _attempt_with_nominations(self, job: Job, waiting: list[Task]) -> bool:
+        if any(holder is job for holder, _, _ in self.nominations):  # nominated tasks come first
+            waiting.sort(key=lambda task: not task.pod.status.nominated_node_name)
+        with self._nominations_released_to(job):
+            return self._attempt(job, waiting)
+
+    @contextmanager
+    def _nominations_released_to(self, job: Job) -> Iterator[None]:
         """Serve a job with its own nominated capacity and that of lower-priority jobs of its queue; the rest stays
         nominated.
         """
-        if any(holder is job for holder, _, _ in self.nominations):  # nominated tasks come first
-            waiting.sort(key=lambda task: not task.pod.status.nominated_node_name)
         opened = [
             r for r in self.nominations if r[0] is job or (r[0].queue == job.queue and r[0].priority < job.priority)
         ]
         self.nominations = [nomination for nomination in self.nominations if nomination not in opened]
         for _, task, node in opened:
             node.add(task, PIPELINED, -1)
-        again = self._attempt(job, waiting)
+        yield
         can_start = job.has_enough(*READY) or job.has_enough(*READY, PIPELINED)
         for holder, task, node in sorted(opened, key=lambda nomination: nomination[0] is job):
             if task.status == PENDING and (holder is not job or can_start):
                 self._keep(holder, task, node)
-        return again
 
     def _nominated(self, task: Task) -> Node | None:
         return next((node for node in self.nodes if node.name == task.pod.status.nominated_node_name), None)
@@ -522,15 +547,21 @@ class Reference:
         lines = self._lines(jobs)
         for queue in sorted(lines, key=self.queue_key):
             for job in sorted(lines[queue], key=self.job_key):
-                tasks = [t for t in job.tasks if t.status == PENDING and t.is_best_effort and not t.is_gated]
-                for task in sorted(tasks, key=self.task_key):
-                    node = self._best(task, later=False)
-                    if node is not None:
-                        self._put(task, node, ALLOCATED)
-                        if job.has_enough(*READY):
-                            self._commit([task])
-                        else:
-                            self._take_back(task)
+                with self._nominations_released_to(job):
+                    self._backfill_job(job)
+
+    def _backfill_job(self, job: Job) -> None:
+        tasks = [task for task in job.tasks if task.status == PENDING and task.is_best_effort and not task.is_gated]
+        for task in sorted(tasks, key=self.task_key):
+            node, nominated = self._best(task, later=False), self._nominated(task)
+            if node is not None:
+                self._put(task, node, ALLOCATED)
+                if job.has_enough(*READY):
+                    self._commit([task])
+                else:
+                    self._take_back(task)
+            elif nominated is not None and accepts(nominated, task) and has_capacity(nominated, task, later=True):
+                self._put(task, nominated, PIPELINED)
 
     # -- nodes ------------------------------------------------------------------------------------------------------
 
