@@ -20,21 +20,18 @@ Tally = NDArray[np.int32]
 
 #: From this number of pods on, a set has a sum for all nodes.
 _MANY_PODS = 32
-#: A pod that owns more terms than this is kept with them.
-_MANY_OWNED = 16
+#: Up to this number, pods are added one by one.
+_FEW_PODS = 16
 
 
 class DeferredCounts:
     """Placements in their order, and their sums by the set of tallies that they feed."""
 
-    __slots__ = ("_caught_up", "_entries", "_feed_sets", "_split", "_sums", "_terms")
+    __slots__ = ("_caught_up", "_entries", "_sums", "_terms")
 
     def __init__(self, terms: TermRegistry) -> None:
         self._terms = terms
         self._entries: list[tuple[frozenset[int], Sequence[int], int]] = []
-        self._feed_sets: dict[frozenset[int], frozenset[int]] = {}
-        #: By class: the set of tallies that its pods are kept with, and the rest.
-        self._split: dict[TaskClass, tuple[frozenset[int], tuple[int, ...]]] = {}
         self._sums: dict[tuple[frozenset[int], int], _FeedSum] = {}
         #: By tally, the number of entries that it contains.
         self._caught_up: dict[int, int] = {}
@@ -45,28 +42,17 @@ class DeferredCounts:
     @property
     def numbers(self) -> frozenset[int]:
         """The tallies that any placement feeds."""
-        return frozenset[int]().union(*self._feed_sets)
+        return frozenset[int]().union(*(feeds for feeds, _ in self._sums))
 
     def add(self, task_class: TaskClass, rows: Sequence[int], step: int) -> tuple[int, ...]:
         """Keep pods; return the tallies that have to be changed at once."""
-        split = self._split.get(task_class)
-        if split is None:
-            split = self._split[task_class] = self._parts(task_class.feeds)
-        kept, rest = split
+        kept, rest = self._terms.feeds_of(task_class)
         self._entries.append((kept, rows, step))
         found = self._sums.get((kept, step))
         if found is None:
             found = self._sums[kept, step] = _FeedSum()
         found.rows.extend(rows)
         return rest
-
-    def _parts(self, feeds: tuple[int, ...]) -> tuple[frozenset[int], tuple[int, ...]]:
-        fed = frozenset(feeds)
-        rest = fed & self._terms.owned
-        if len(rest) > _MANY_OWNED:
-            rest = frozenset()
-        kept = fed - rest
-        return self._feed_sets.setdefault(kept, kept), tuple(sorted(rest))
 
     def catch_up(self, number: int, column: Callable[[int], Tally]) -> None:
         """Add the placements to a tally that were made since it was read; `column` returns it, writable."""
@@ -101,11 +87,16 @@ class _FeedSum:
         if len(self.rows) < _MANY_PODS:
             _add_rows(column, self.rows, step)
             return
-        if self._sum is None or self._counted < len(self.rows):
-            new = np.bincount(self.rows[self._counted :], minlength=len(column))
-            self._sum = new if self._sum is None else self._sum + new
-            self._counted = len(self.rows)
-        column += step * self._sum
+        new = self.rows[self._counted :]
+        if self._sum is None:
+            self._sum = np.bincount(new, minlength=len(column))
+        elif len(new) <= _FEW_PODS:
+            for row in new:
+                self._sum[row] += 1
+        else:
+            self._sum += np.bincount(new, minlength=len(column))
+        self._counted = len(self.rows)
+        column += self._sum if step == 1 else step * self._sum
 
 
 def _add_rows(column: Tally, rows: Sequence[int], step: int) -> None:

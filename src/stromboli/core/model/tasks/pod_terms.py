@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 from weakref import WeakKeyDictionary
 
 from stromboli.core.model.tasks.host_ports import PortIndex, PortSet
@@ -46,6 +46,17 @@ Counted = PodTerm | OwnedTerm | PortSet
 OwnedNumbers = tuple[tuple[int, OwnedTerm], ...]
 
 
+#: A pod that owns more terms than this has them in common with others.
+_MANY_OWNED = 16
+
+
+class Feeds(NamedTuple):
+    """The tallies that a pod feeds: with many terms about all pods, the first part is the same for most pods."""
+
+    common: frozenset[int]
+    own: tuple[int, ...]
+
+
 class TermRegistry:
     """Numbers of everything that is counted per node. It only grows; a new term increments `generation`."""
 
@@ -56,6 +67,10 @@ class TermRegistry:
         self._numbers: dict[Counted, int] = {}
         self.ports = PortIndex()
         self.generation = 0
+        self._feeds: WeakKeyDictionary[TaskClass, Feeds] = WeakKeyDictionary()
+        #: Equal sets of selections are identical; those of earlier generations are forgotten.
+        self._common: dict[frozenset[int], frozenset[int]] = {}
+        self._common_at = 0
 
     def number(self, counted: Counted) -> int:
         known = self._numbers.get(counted)
@@ -71,6 +86,22 @@ class TermRegistry:
 
     def find(self, counted: Counted) -> int | None:
         return self._numbers.get(counted)
+
+    def feeds_of(self, task_class: TaskClass) -> Feeds:
+        """Return what members of the class feed, in its parts."""
+        known = self._feeds.get(task_class)
+        if known is None:
+            known = self._feeds[task_class] = self._split(frozenset(task_class.feeds))
+        return known
+
+    def _split(self, feeds: frozenset[int]) -> Feeds:
+        own = feeds & self.owned
+        if len(own) > _MANY_OWNED:
+            own = frozenset()
+        if self._common_at != self.generation:
+            self._common, self._common_at = {}, self.generation
+        common = feeds - own
+        return Feeds(self._common.setdefault(common, common), tuple(sorted(own)))
 
     def matching(self, namespace: str, labels: Mapping[str, str]) -> list[int]:
         """Return the numbers of the pod terms that a pod with these labels satisfies."""

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from stromboli.core.model.ledger.ledger import Ledger
 from stromboli.core.model.nodes.table import Index, Mask, NodeTable, Vector
-from stromboli.core.model.tasks.pod_terms import OwnedNumbers
+from stromboli.core.model.tasks.pod_terms import OwnedNumbers, TermRegistry
 from stromboli.core.model.tasks.task_class import TaskClass
 
 Tally = NDArray[np.int32]
@@ -70,8 +70,8 @@ class DomainCount:
     _followed: list[tuple[TaskClass, Sequence[int], int]] | None = None
     _position: int = 0
     _by_number: dict[int, int] = field(default_factory=dict)
-    #: By class, how much a pod counts.
-    _weights: dict[TaskClass, int] = field(default_factory=dict)
+    #: How much a pod counts, by what it feeds in common with others.
+    _weights: dict[frozenset[int], int] = field(default_factory=dict)
 
     def per_domain(self, ledger: Ledger) -> Vector | None:
         """Return the count at every domain index; None if there are no such pods. The result must not be changed."""
@@ -94,23 +94,24 @@ class DomainCount:
             self._sum = np.zeros(len(ledger.nodes), dtype=np.int32) if total is None else total.copy()
             self._followed, self._position, self._totals = fed, len(fed), None
         for task_class, rows, step in fed[self._position :]:
-            if weight := self.weight_of(task_class):
+            if weight := self.weight_of(task_class, ledger.terms):
                 self._totals = None
                 for row in rows:
                     self._sum[row] += step * weight
         self._position = len(fed)
         return self._sum
 
-    def weight_of(self, task_class: TaskClass) -> int:
+    def weight_of(self, task_class: TaskClass, terms: TermRegistry) -> int:
         """Return how much a pod of the class counts."""
-        known = self._weights.get(task_class)
+        common, own = terms.feeds_of(task_class)
+        by_number = self._by_number
+        if not by_number:
+            for number, weight in self.kinds:
+                by_number[number] = by_number.get(number, 0) + weight
+        known = self._weights.get(common)
         if known is None:
-            if not self._by_number:
-                for number, weight in self.kinds:
-                    self._by_number[number] = self._by_number.get(number, 0) + weight
-            fed = self._by_number.keys() & task_class.feeds
-            known = self._weights[task_class] = sum(self._by_number[number] for number in fed)
-        return known
+            known = self._weights[common] = sum(by_number[number] for number in by_number.keys() & common)
+        return known + sum([by_number[number] for number in own if number in by_number])
 
     def _tally(self, ledger: Ledger) -> Tally | None:
         total: Tally | None = None
@@ -132,9 +133,9 @@ def count_by_label(nodes: NodeTable, kinds: Iterable[tuple[str, int, int]]) -> t
     return tuple(DomainCount(label_domains(nodes, label), tuple(found)) for label, found in by_label.items())
 
 
-def are_fed_by(counts: Iterable[DomainCount], task_class: TaskClass) -> bool:
+def are_fed_by(counts: Iterable[DomainCount], task_class: TaskClass, ledger: Ledger) -> bool:
     """Report whether members of the class count in any of the counts."""
-    return any(count.weight_of(task_class) for count in counts)
+    return any(count.weight_of(task_class, ledger.terms) for count in counts)
 
 
 def domains_without(counts: Iterable[DomainCount], ledger: Ledger) -> Mask:

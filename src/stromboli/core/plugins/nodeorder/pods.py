@@ -38,20 +38,23 @@ class PreferredPodAffinity(WeightedScorer):
         return bool(self._preferences.of(task_class, ledger))
 
     def scores(self, task_class: TaskClass, rows: Rows, ledger: Ledger, candidates: Mask | None) -> Vector:
-        raw = np.zeros(len(rows))
+        raw: Vector | None = None
         for count in self._preferences.of(task_class, ledger):
             weights = count.per_domain(ledger)
             if weights is not None:
-                raw += weights.take(count.domains.places)
+                around = weights.take(count.domains.places)
+                raw = around if raw is None else raw + around
+        if raw is None:
+            return np.zeros(len(rows))
         return self._normalised(raw, raw if candidates is None or candidates.all() else raw[candidates])
 
     def is_steady(self, task_class: TaskClass, ledger: Ledger) -> bool:
-        return not are_fed_by(self._preferences.of(task_class, ledger), task_class)
+        return not are_fed_by(self._preferences.of(task_class, ledger), task_class, ledger)
 
     def _normalised(self, raw: Vector, compared: Vector) -> Vector:
         if not len(compared):
             return np.zeros(len(raw))
-        worst, best = float(compared.min()), float(compared.max())
+        worst, best = float(np.minimum.reduce(compared)), float(np.maximum.reduce(compared))
         return (raw - worst) * (self.top / (best - worst)) if best > worst else np.zeros(len(raw))
 
     def _count_preferences(self, task_class: TaskClass, ledger: Ledger) -> tuple[DomainCount, ...]:

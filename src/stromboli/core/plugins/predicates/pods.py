@@ -54,7 +54,7 @@ class PodAffinity(NodeFilter):
         return np.ones(len(rows), dtype=np.bool_) if admitted is None else admitted
 
     def is_steady(self, task_class: TaskClass, ledger: Ledger) -> bool:
-        return not are_fed_by(self._terms.of(task_class, ledger), task_class)
+        return not are_fed_by(self._terms.of(task_class, ledger), task_class, ledger)
 
     def refusal(self, task_class: TaskClass) -> Reason:
         return _AFFINITY_REASON
@@ -113,7 +113,7 @@ class PodAntiAffinity(NodeFilter):
         return domains_without(self._avoided.of(task_class, ledger), ledger)
 
     def is_steady(self, task_class: TaskClass, ledger: Ledger) -> bool:
-        return not are_fed_by(self._avoided.of(task_class, ledger), task_class)
+        return not are_fed_by(self._avoided.of(task_class, ledger), task_class, ledger)
 
     def refusal(self, task_class: TaskClass) -> Reason:
         return _ANTI_AFFINITY_REASON
@@ -145,7 +145,7 @@ class ExistingAntiAffinity(NodeFilter):
         return domains_without(self._owners.of(task_class, ledger), ledger)
 
     def is_steady(self, task_class: TaskClass, ledger: Ledger) -> bool:
-        return not are_fed_by(self._owners.of(task_class, ledger), task_class)
+        return not are_fed_by(self._owners.of(task_class, ledger), task_class, ledger)
 
     def refusal(self, task_class: TaskClass) -> Reason:
         return _EXISTING_REASON
