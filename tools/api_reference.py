@@ -195,9 +195,10 @@ MEANINGS = {
 }
 HEAD = f"""# API reference
 
-Everything that authors of [plugins](../writing-plugins.md), [actions](../actions.md#custom-actions) and
-[binder plugins](../writing-binder-plugins.md) may use is in `stromboli.api`. This is version {api.API_VERSION}; see
-[Versions](../writing-plugins.md#versions). This page is generated from the source by `tools/api_reference.py`.
+Everything that authors of [plugins](../writing-plugins.md), [actions](../actions.md#custom-actions),
+[binder plugins](../writing-binder-plugins.md) and [job plugins](../job-plugins.md#writing-one) may use is in
+`stromboli.api`. This is version {api.API_VERSION}; see [Versions](../writing-plugins.md#versions).
+This page is generated from the source by `tools/api_reference.py`.
 """
 
 

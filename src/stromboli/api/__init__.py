@@ -1,10 +1,10 @@
-"""The public API for authors of plugins, actions and binder plugins.
+"""The public API for authors of plugins, actions, binder plugins and job plugins.
 
 Import from here and from nothing else: the other modules of `stromboli` change without notice. `API_VERSION` is
 increased when a name is removed or its meaning changes; names are added without a new version. A plugin or action
 written for another version sets `api_version` and is rejected where that version is not supported.
 
-The names for binder plugins are loaded on first use, because they need the Kubernetes client.
+The names for binder plugins and job plugins are loaded on first use, because they need the Kubernetes client.
 """
 
 from __future__ import annotations
@@ -109,11 +109,18 @@ if TYPE_CHECKING:
         Placement,
         StepFailed,
     )
+    from stromboli.controllers.jobs.plugins.arguments import PluginFlag, PluginWithFlags
+    from stromboli.controllers.jobs.plugins.plugin import JobPlugin, PluginArgumentError, PluginObject
     from stromboli.kube.client.api_errors import ApiError
     from stromboli.kube.objects import catalogue as kinds
+    from stromboli.workloads.document import WorkloadDocument
+    from stromboli.workloads.families.volcano.rules.findings import RuleFinding
+    from stromboli.workloads.families.volcano.tasks import VolcanoTask
 
-#: Names for binder plugins, by module and attribute; an empty attribute means the module itself.
-_BINDER_NAMES = {
+_JOB_PLUGINS = "stromboli.controllers.jobs.plugins"
+_VOLCANO = "stromboli.workloads.families.volcano"
+#: Names for binder plugins and job plugins, by module and attribute; an empty attribute means the module itself.
+_LOADED_NAMES = {
     "ApiError": ("stromboli.kube.client.api_errors", "ApiError"),
     "Placement": ("stromboli.binding.plugins.plugin", "Placement"),
     "BinderContext": ("stromboli.binding.plugins.plugin", "BinderContext"),
@@ -122,6 +129,14 @@ _BINDER_NAMES = {
     "ClusterView": ("stromboli.binding.plugins.plugin", "ClusterView"),
     "StepFailed": ("stromboli.binding.plugins.plugin", "StepFailed"),
     "kinds": ("stromboli.kube.objects.catalogue", ""),
+    "JobPlugin": (f"{_JOB_PLUGINS}.plugin", "JobPlugin"),
+    "PluginArgumentError": (f"{_JOB_PLUGINS}.plugin", "PluginArgumentError"),
+    "PluginObject": (f"{_JOB_PLUGINS}.plugin", "PluginObject"),
+    "PluginFlag": (f"{_JOB_PLUGINS}.arguments", "PluginFlag"),
+    "PluginWithFlags": (f"{_JOB_PLUGINS}.arguments", "PluginWithFlags"),
+    "RuleFinding": (f"{_VOLCANO}.rules.findings", "RuleFinding"),
+    "VolcanoTask": (f"{_VOLCANO}.tasks", "VolcanoTask"),
+    "WorkloadDocument": ("stromboli.workloads.document", "WorkloadDocument"),
 }
 
 __all__ = [
@@ -129,24 +144,25 @@ __all__ = [
     "ROOT", "UNLIMITED", "Action", "AffinityTerm", "Allowance", "Amount", "Amounts", "ApiError", "Argument",
     "Arguments", "BinderContext", "BinderPlugin", "ClassCache", "ClusterView", "Code", "Descending", "Document",
     "Domain", "DomainGroup", "DomainScores", "Endpoint", "Event", "EvictionContext", "EvictionHeadroom",
-    "ExternalServices", "HostPort", "HyperNodeTree", "Index", "InvalidAnswer", "Job", "JobOrder", "JobSpec", "Key",
-    "Ledger", "LedgerInconsistency", "Locality", "Mask", "NetworkTopology", "Node", "NodeFilter", "NodeGroups",
-    "NodeScorer", "NodeTable", "NodeView", "PerNodeOrder", "PerNodePredicate", "PermanentFailure", "Placement",
-    "Plugin", "PluginFailure", "PortSet", "PrefixArgument", "Queue", "QueueFacts", "QueueUsage", "Reason", "Request",
-    "Requirement", "ResourceAxis", "Rows", "Scores", "ServiceClient", "ServiceError", "Session", "SpareMembers",
+    "ExternalServices", "HostPort", "HyperNodeTree", "Index", "InvalidAnswer", "Job", "JobOrder", "JobPlugin",
+    "JobSpec", "Key", "Ledger", "LedgerInconsistency", "Locality", "Mask", "NetworkTopology", "Node", "NodeFilter",
+    "NodeGroups", "NodeScorer", "NodeTable", "NodeView", "PerNodeOrder", "PerNodePredicate", "PermanentFailure",
+    "Placement", "Plugin", "PluginArgumentError", "PluginFailure", "PluginFlag", "PluginObject", "PluginWithFlags",
+    "PortSet", "PrefixArgument", "Queue", "QueueFacts", "QueueUsage", "Reason", "Request", "Requirement",
+    "ResourceAxis", "Rows", "RuleFinding", "Scores", "ServiceClient", "ServiceError", "Session", "SpareMembers",
     "SpreadConstraint", "Statement", "StepFailed", "SubGroupPolicy", "SubJob", "Taint", "Task", "TaskClass",
-    "TaskRefusal", "TaskStatus", "Toleration", "UsageTable", "Victims", "Vote", "add_amounts", "add_request",
-    "checked_url", "counts_in_milli", "dense", "dominant_share", "duration_or_nothing", "enclosing_domain",
-    "exceeding", "first_untolerated", "format_quantity", "group_of", "is_bytes", "kinds", "parse_duration",
-    "parse_quantity", "quoted", "ready_in", "role_pipelined", "role_ready", "subtract_amounts", "tolerates",
-    "valid_in",
+    "TaskRefusal", "TaskStatus", "Toleration", "UsageTable", "Victims", "VolcanoTask", "Vote", "WorkloadDocument",
+    "add_amounts", "add_request", "checked_url", "counts_in_milli", "dense", "dominant_share", "duration_or_nothing",
+    "enclosing_domain", "exceeding", "first_untolerated", "format_quantity", "group_of", "is_bytes", "kinds",
+    "parse_duration", "parse_quantity", "quoted", "ready_in", "role_pipelined", "role_ready", "subtract_amounts",
+    "tolerates", "valid_in",
 ]  # fmt: skip
 
 
 def __getattr__(name: str) -> Any:
-    """Load a name for binder plugins."""
-    if name not in _BINDER_NAMES:
+    """Load a name for binder plugins or job plugins."""
+    if name not in _LOADED_NAMES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    module, attribute = _BINDER_NAMES[name]
+    module, attribute = _LOADED_NAMES[name]
     loaded = import_module(module)
     return getattr(loaded, attribute) if attribute else loaded

@@ -66,7 +66,8 @@ def document_of(job: VolcanoJob) -> WorkloadDocument:
 
 def specification_of(job: WorkloadDocument) -> JobSpecification:
     """Read the spec of a Job. Raises ObjectError or PluginArgumentError."""
-    raise_first(job, job_findings(job))
+    plugins = installed_plugins()
+    raise_first(job, job_findings(job, (plugins.findings,)))
     tasks = tasks_of(job)
     return JobSpecification(
         tasks=tasks,
@@ -77,7 +78,7 @@ def specification_of(job: WorkloadDocument) -> JobSpecification:
         policies=policies_of(job, "spec.policies"),
         task_policies={task.name: policies_of(job, f"{task.path}.policies") for task in tasks},
         task_max_retry={task.name: _task_max_retry(job, task) for task in tasks},
-        plugins=installed_plugins().of(job),
+        plugins=plugins.of(job),
     )
 
 

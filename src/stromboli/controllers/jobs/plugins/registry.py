@@ -10,14 +10,35 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cache
 from importlib.metadata import EntryPoint, entry_points
 
+from stromboli.controllers.jobs.plugins.arguments import PluginWithFlags
+from stromboli.controllers.jobs.plugins.env import EnvironmentPlugin
+from stromboli.controllers.jobs.plugins.hcclrank import HcclRankPlugin
+from stromboli.controllers.jobs.plugins.mpi import MpiPlugin
 from stromboli.controllers.jobs.plugins.plugin import JobPlugin, PluginArgumentError
+from stromboli.controllers.jobs.plugins.pytorch import PytorchPlugin
+from stromboli.controllers.jobs.plugins.ray import RayPlugin
+from stromboli.controllers.jobs.plugins.ringsconfigmap import RingsConfigMapPlugin
+from stromboli.controllers.jobs.plugins.ssh import SshPlugin
+from stromboli.controllers.jobs.plugins.svc import ServicePlugin
+from stromboli.controllers.jobs.plugins.tensorflow import TensorflowPlugin
 from stromboli.kube.manifests.errors import ObjectError
 from stromboli.workloads.document import WorkloadDocument
 from stromboli.workloads.families.volcano.rules.findings import RuleFinding
 
 ENTRY_POINTS = "stromboli.job_plugins"
 #: The plugins that need no package.
-BUILT_IN: tuple[type[JobPlugin], ...] = ()
+BUILT_IN: tuple[type[PluginWithFlags], ...] = (
+    EnvironmentPlugin,
+    ServicePlugin,
+    SshPlugin,
+    PytorchPlugin,
+    TensorflowPlugin,
+    MpiPlugin,
+    RayPlugin,
+    HcclRankPlugin,
+    RingsConfigMapPlugin,
+)
+
 
 _METHODS = ("__init__", "findings", "edit_pod", "objects")
 
