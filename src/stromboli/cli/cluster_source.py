@@ -58,6 +58,7 @@ class ClusterSource:
 
     def files(self, paths: Sequence[str], scheduler_names: Sequence[str], now: float) -> Manifests:
         """Read the files. Objects without a namespace get that of `-n` or, for a cluster, of the context."""
+        from stromboli.controllers.jobs.plugins.registry import installed_plugins
         from stromboli.kube.manifests.manifests import ManifestError, Manifests
         from stromboli.workloads.reading import read_with_workloads
 
@@ -67,6 +68,7 @@ class ClusterSource:
             manifests = read_with_workloads(
                 paths, sys.stdin, scheduler_names=scheduler_names, described=described_kinds(self._options, paths),
                 namespace_for=self._namespace_for, beside=self._beside, now=now,
+                job_plugins=installed_plugins().changes_of,
             )  # fmt: skip
         except ManifestError as error:
             raise Failure(error) from error

@@ -12,7 +12,15 @@ from stromboli.kube.manifests.expansions import DescribedObject, ExpandedDocumen
 from stromboli.kube.objects.kinds import KINDS, KubeObject
 from stromboli.workloads.document import WorkloadDocument
 from stromboli.workloads.existing import ExistingObjects, has_counted_pods, has_ended, is_from_cluster
-from stromboli.workloads.expansion import CreatedObject, CreatedWorkload, Expansion, ExpansionContext, FindReference
+from stromboli.workloads.expansion import (
+    CreatedObject,
+    CreatedWorkload,
+    Expansion,
+    ExpansionContext,
+    FindReference,
+    PlannedPlugins,
+)
+from stromboli.workloads.families.volcano.changes import JobChanges
 from stromboli.workloads.groups_of_plain_pods import with_plain_groups
 from stromboli.workloads.inactive import inactivity_of, kueue_note
 from stromboli.workloads.pod_templates import pod_templates_in
@@ -39,7 +47,8 @@ FindCluster = Callable[[Sequence[KubeObject]], ClusterBeside]
 class Expanders:
     """The expander of manifests, with the kinds of the registry and those that the user describes.
 
-    `beside` returns the cluster to which the manifests are submitted, and `now` is the current time.
+    `beside` returns the cluster to which the manifests are submitted, `now` is the current time, and `job_plugins`
+    returns the changes of the plugins of a Volcano Job.
     """
 
     def __init__(
@@ -48,10 +57,12 @@ class Expanders:
         described: Mapping[Kind, WorkloadFamily] | None = None,
         beside: FindCluster = lambda objects: ClusterBeside(),
         now: float | None = None,
+        job_plugins: PlannedPlugins = lambda job: JobChanges(),
     ) -> None:
         self._scheduler_names = scheduler_names
         self._beside = beside
         self._now = now
+        self._job_plugins = job_plugins
         self._families = {**FAMILIES, **(described or {})}
 
     def is_read(self, document: Mapping[str, Any]) -> bool:
@@ -80,6 +91,7 @@ class Expanders:
             references={(each.kind, _reference_key(each)): each for each in workloads if each.kind in REFERENCES},
             find=cluster.find,
             now=self._now,
+            job_plugins=self._job_plugins,
         )
 
 

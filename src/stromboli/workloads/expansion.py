@@ -12,10 +12,14 @@ from typing import Any, NamedTuple
 
 from stromboli.kube.objects.cluster import KubeNode
 from stromboli.workloads.document import WorkloadDocument
+from stromboli.workloads.families.volcano.changes import JobChanges
 from stromboli.workloads.templates import Kind
 
 #: More pods of one workload are rejected.
 MAX_PODS = 10_000
+
+#: Returns the changes that the plugins of a Volcano Job make.
+PlannedPlugins = Callable[[WorkloadDocument], JobChanges]
 
 #: Returns an object of a cluster by kind, namespace and name; None if it does not exist. Raises ReferenceDenied.
 FindReference = Callable[[Kind, str, str], Mapping[str, Any] | None]
@@ -95,6 +99,8 @@ class ExpansionContext:
     find: FindReference | None = None
     #: The current time; None if it is not known.
     now: float | None = None
+    #: The plugins of Volcano Jobs.
+    job_plugins: PlannedPlugins = lambda job: JobChanges()
 
     def priority_of(self, name: str) -> int:
         return self.priorities.get(name, 0)

@@ -7,6 +7,8 @@ from typing import TextIO
 
 from stromboli.kube.manifests.manifests import DEFAULT_NAMESPACE, Manifests, read_manifests
 from stromboli.workloads.expander import ClusterBeside, Expanders, FindCluster
+from stromboli.workloads.expansion import PlannedPlugins
+from stromboli.workloads.families.volcano.changes import JobChanges
 from stromboli.workloads.registry import WorkloadFamily
 from stromboli.workloads.templates import Kind
 
@@ -19,9 +21,11 @@ def read_with_workloads(
     described: Mapping[Kind, WorkloadFamily] | None = None,
     beside: FindCluster = lambda objects: ClusterBeside(),
     now: float | None = None,
+    job_plugins: PlannedPlugins = lambda job: JobChanges(),
     namespace_for: Callable[[Sequence[object]], str] = lambda items: DEFAULT_NAMESPACE,
 ) -> Manifests:
     """Read manifests as `read_manifests` does, and expand their workloads. `described` are further kinds, and `beside`
-    returns the cluster to which the manifests are submitted, and `now` is the current time.
+    returns the cluster to which the manifests are submitted, `now` is the current time, and `job_plugins` returns the
+    changes of the plugins of a Volcano Job.
     """
-    return read_manifests(paths, stdin, Expanders(scheduler_names, described, beside, now), namespace_for)
+    return read_manifests(paths, stdin, Expanders(scheduler_names, described, beside, now, job_plugins), namespace_for)

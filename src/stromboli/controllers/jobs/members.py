@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-import copy
 from collections.abc import Callable, Iterable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from stromboli.controllers.jobs.objects import JobBlocked
 from stromboli.controllers.jobs.plugins.plugin import JobPlugin
@@ -13,7 +12,8 @@ from stromboli.controllers.jobs.pods import TASK_PODS, JobPod, TaskPod, facts_of
 from stromboli.kube.client.api_errors import ApiError
 from stromboli.kube.watch.informer import GatedInformer
 from stromboli.workloads.document import WorkloadDocument
-from stromboli.workloads.families.volcano.tasks import VolcanoTask, pod_of_task
+from stromboli.workloads.families.volcano.changes import JobChanges
+from stromboli.workloads.families.volcano.tasks import VolcanoTask
 
 if TYPE_CHECKING:
     from stromboli.kube.client.client import Client
@@ -81,7 +81,7 @@ class JobPods:
                     raise answer
 
     async def _create(self, job: WorkloadDocument, plugins: Sequence[JobPlugin], task: VolcanoTask, index: int) -> bool:
-        pod = edited_pod(job, plugins, task, index)
+        pod = JobChanges([plugin.edit_pod for plugin in plugins]).pod(job, task, index)
         try:
             answer = await self._client.create(TASK_PODS, pod, namespace=job.namespace)
         except ApiError as error:
@@ -134,13 +134,3 @@ class JobPods:
         member = facts_of(pod)
         if is_ending and was_present and not member.is_finished:
             self._evicted.setdefault(key, {})[member.uid] = owner_uid(pod), member._replace(is_terminating=True)
-
-
-def edited_pod(job: WorkloadDocument, plugins: Sequence[JobPlugin], task: VolcanoTask, index: int) -> dict[str, Any]:
-    """Return the pod of a task with the changes of plugins."""
-    pod = pod_of_task(job, task, index)
-    if plugins:
-        pod = copy.deepcopy(pod)
-        for plugin in plugins:
-            plugin.edit_pod(pod, job, task, index)
-    return pod

@@ -23,7 +23,8 @@ from stromboli.controllers.jobs.plugins.svc import ServicePlugin
 from stromboli.controllers.jobs.plugins.tensorflow import TensorflowPlugin
 from stromboli.kube.manifests.errors import ObjectError
 from stromboli.workloads.document import WorkloadDocument
-from stromboli.workloads.families.volcano.rules.findings import RuleFinding
+from stromboli.workloads.families.volcano.changes import JobChanges
+from stromboli.workloads.families.volcano.rules.findings import RuleFinding, findings_by
 
 ENTRY_POINTS = "stromboli.job_plugins"
 #: The plugins that need no package.
@@ -78,6 +79,15 @@ class JobPlugins:
             return
         for plugin in plugins:
             yield from plugin.findings(job)
+
+    def changes_of(self, job: WorkloadDocument) -> JobChanges:
+        """Return the changes of the known plugins of a Job, for plans."""
+        plugins = job.map("spec.plugins")
+        known = {name: arguments for name, arguments in plugins.items() if name in self.classes}
+        part = WorkloadDocument({**job.document, "spec": {**job.map("spec"), "plugins": known}}, job.name)
+        findings = findings_by((self.findings,), part)
+        changes = () if any(not each.is_warning for each in findings) else [each.edit_pod for each in self.of(part)]
+        return JobChanges(changes, findings, [name for name in plugins if name not in known])
 
     def required_by(self, names: Iterable[str]) -> list[str]:
         """Return the plugins that those of these names require, directly or indirectly."""

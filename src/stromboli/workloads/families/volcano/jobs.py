@@ -9,25 +9,29 @@ from stromboli.workloads.expansion import CreatedObject, Expansion, ExpansionCon
 from stromboli.workloads.families.volcano.groups import group_of
 from stromboli.workloads.families.volcano.rules.findings import raise_first
 from stromboli.workloads.families.volcano.rules.jobs import job_findings
-from stromboli.workloads.families.volcano.tasks import VolcanoTask, claim_names, pod_of_task, tasks_of
+from stromboli.workloads.families.volcano.tasks import VolcanoTask, claim_names, tasks_of
 from stromboli.workloads.pod_documents import owner_of
 
 
 def expand_volcano_job(job: WorkloadDocument, context: ExpansionContext) -> Expansion:
-    raise_first(job, job_findings(job))
+    changes = context.job_plugins(job)
+    raise_first(job, [*job_findings(job), *changes.findings])
     tasks = tasks_of(job)
     checked_number(job, sum(task.replicas for task in tasks), "spec.tasks")
     later = [task for task in tasks if task.depends_on]
     return Expansion(
         pods=[
-            CreatedObject(pod_of_task(job, task, index), f"{task.path}.template")
+            CreatedObject(changes.pod(job, task, index), f"{task.path}.template")
             for task in tasks
             if task not in later
             for index in range(task.replicas)
         ],
         groups=[CreatedObject(group_of(job, context.priority_of))],
         claims=list(claims_of(job)),
-        notes=[f"the pods of task {task.name} are created when {_condition(task)}" for task in later],
+        notes=[
+            *(f"the pods of task {task.name} are created when {_condition(task)}" for task in later),
+            *(f"its plugin {name} is not installed here; its changes of pods are left out" for name in changes.unknown),
+        ],
         run_time=job.text("spec.runningEstimate"),
     )
 

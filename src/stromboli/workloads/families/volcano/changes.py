@@ -1,0 +1,36 @@
+"""What the plugins of a Volcano Job change in its pods.
+
+A plan and the job controller use the same plugins; those that are not installed where the plan is made are left out.
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+from stromboli.workloads.document import WorkloadDocument
+from stromboli.workloads.families.volcano.rules.findings import RuleFinding
+from stromboli.workloads.families.volcano.tasks import VolcanoTask, pod_of_task
+
+#: Changes the pod of a task with this index in place.
+PodChange = Callable[[dict[str, Any], WorkloadDocument, VolcanoTask, int], None]
+
+
+class JobChanges(NamedTuple):
+    """The changes of one Job."""
+
+    pods: Sequence[PodChange] = ()
+    #: What the plugins cannot work with.
+    findings: Sequence[RuleFinding] = ()
+    #: The plugins that are not known.
+    unknown: Sequence[str] = ()
+
+    def pod(self, job: WorkloadDocument, task: VolcanoTask, index: int) -> dict[str, Any]:
+        """Return the pod of a task with all changes."""
+        pod = pod_of_task(job, task, index)
+        if self.pods:
+            pod = copy.deepcopy(pod)  # Its parts are those of the template.
+            for change in self.pods:
+                change(pod, job, task, index)
+        return pod
