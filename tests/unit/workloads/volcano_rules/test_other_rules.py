@@ -13,7 +13,7 @@ from stromboli.workloads.families.volcano.rules.commands import command_findings
 from stromboli.workloads.families.volcano.rules.cron_jobs import cron_job_findings
 from stromboli.workloads.families.volcano.rules.flows import flow_findings
 from stromboli.workloads.families.volcano.rules.updates import update_findings
-from tests.unit.workloads.volcano_rules.test_job_rules import MISSING, changed, job, template
+from tests.unit.workloads.volcano_rules.test_job_rules import MAIN, MISSING, changed, job, template
 
 CRON_JOB = {
     "apiVersion": "batch.volcano.sh/v1alpha1",
@@ -117,8 +117,19 @@ UPDATES: dict[str, tuple[dict[str, Any], str]] = {
     "priority class": ({"spec.priorityClassName": "high"}, ""),
     "replicas and minimum of a task": ({"spec.tasks[0].replicas": 2, "spec.tasks[0].minAvailable": 1}, ""),
     "retries": ({"spec.maxRetry": 7, "spec.tasks[0].maxRetry": 1}, ""),
-    "name of a created claim": ({"spec.volumes[1].volumeClaimName": "train-pvc-1"}, ""),
+    "name of a created claim": ({"spec.volumes[1].volumeClaimName": "other"}, ""),
+    "name of a created claim that a manifest does not have": ({"spec.volumes[1].volumeClaimName": MISSING}, ""),
     "empty list": ({"spec.plugins": {}}, ""),
+    "empty and zero values": (
+        {"spec.tasks[0].template.metadata": {"creationTimestamp": None}, f"{MAIN}.resources.limits": {},
+         f"{MAIN}.volumeMounts": [], f"{MAIN}.stdin": False}, ""),
+    "amounts in another form": ({f"{MAIN}.resources.requests": {"cpu": 0.5, "memory": "2048Mi"}}, ""),
+    "another amount": (
+        {f"{MAIN}.resources.requests": {"cpu": "501m", "memory": "2Gi"}}, f"spec.tasks[0].template: {NOT_CHANGEABLE}"),
+    "duration in another form": ({"spec.policies[1].timeout": "1h30m0s"}, ""),
+    "another duration": ({"spec.policies[1].timeout": "1h30m1s"}, f"spec.policies: {NOT_CHANGEABLE}"),
+    "list of another order": (
+        {"spec.policies[0].events": ["PodFailed", "PodEvicted"]}, f"spec.policies: {NOT_CHANGEABLE}"),
     "queue": ({"spec.queue": "science"}, f"spec.queue: {NOT_CHANGEABLE}"),
     "template": (
         {"spec.tasks[0].template.spec.containers[0].image": "other"}, f"spec.tasks[0].template: {NOT_CHANGEABLE}"),
@@ -135,7 +146,8 @@ def required(names: Iterable[str]) -> list[str]:
 
 @pytest.mark.parametrize(("changes", "expected"), UPDATES.values(), ids=UPDATES)
 def test_update_of_a_job(changes: dict[str, Any], expected: str) -> None:
-    stored = changed(job(), {"spec.queue": "default", "metadata.name": "train"})
+    requests = {f"{MAIN}.resources.requests": {"cpu": "500m", "memory": "2Gi"}}
+    stored = changed(job(), {"spec.queue": "default", "spec.volumes[1].volumeClaimName": "train-pvc-1", **requests})
     fill_in_spec(stored.document["spec"], required, queue="default", scheduler="volcano")
     found = update_findings(stored, changed(dict(stored.document), changes), required)
     assert [str(each) for each in found] == [expected] * bool(expected)

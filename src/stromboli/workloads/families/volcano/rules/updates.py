@@ -9,6 +9,7 @@ from typing import Any
 from stromboli.workloads.document import WorkloadDocument
 from stromboli.workloads.families.volcano.defaults import RequiredPlugins, fill_in_spec
 from stromboli.workloads.families.volcano.rules.findings import RuleFinding
+from stromboli.workloads.families.volcano.rules.written_forms import in_one_form
 
 _CHANGEABLE = ("maxRetry", "minAvailable", "priorityClassName")
 _CHANGEABLE_IN_TASKS = ("maxRetry", "minAvailable", "replicas")
@@ -20,11 +21,13 @@ _REMEDY = "undo the change, or create a new job"
 
 
 def update_findings(before: WorkloadDocument, after: WorkloadDocument, required: RequiredPlugins) -> list[RuleFinding]:
-    """Return the forbidden changes of a Job. A value that becomes its own default does not count as changed."""
+    """Return the forbidden changes of a Job. A value that becomes its own default, or is written in another form, does
+    not count as changed.
+    """
     old, new = _spec_of(before, required), _spec_of(after, required)
     if _length(old) != _length(new):
         return [RuleFinding("spec.tasks", "job updates may not add or remove tasks", _REMEDY)]
-    return list(_changes(_unchangeable(old, new), _unchangeable(new, new)))
+    return list(_changes(_unchangeable(old), _unchangeable(new)))
 
 
 def _spec_of(job: WorkloadDocument, required: RequiredPlugins) -> dict[str, Any]:
@@ -38,24 +41,21 @@ def _length(spec: Mapping[str, Any]) -> int:
     return len(tasks) if isinstance(tasks, list) else 0
 
 
-def _unchangeable(spec: Mapping[str, Any], new: Mapping[str, Any]) -> dict[str, Any]:
+def _unchangeable(spec: Mapping[str, Any]) -> dict[str, Any]:
     """Return the fields that must not change. The controller writes the names of claims that it creates."""
-    kept = {key: value for key, value in spec.items() if key not in _CHANGEABLE and value not in (None, "", [], {})}
-    if isinstance(kept.get("tasks"), list):
-        kept["tasks"] = [_without(task, _CHANGEABLE_IN_TASKS) for task in kept["tasks"]]
-    volumes, later = kept.get("volumes"), new.get("volumes")
-    if isinstance(volumes, list) and isinstance(later, list) and len(volumes) == len(later):
-        kept["volumes"] = [_named_as(one, other) for one, other in zip(volumes, later, strict=True)]
-    return kept
+    kept: dict[str, Any] = _without(spec, _CHANGEABLE)
+    for name, keys in (("tasks", _CHANGEABLE_IN_TASKS), ("volumes", ())):
+        if isinstance(kept.get(name), list):
+            kept[name] = [_without(each, keys or _name_of_created_claim(each)) for each in kept[name]]
+    return dict(in_one_form(kept))
 
 
-def _named_as(volume: Any, later: Any) -> Any:
-    is_unnamed = isinstance(volume, Mapping) and isinstance(later, Mapping) and not volume.get("volumeClaimName")
-    return {**volume, "volumeClaimName": later.get("volumeClaimName")} if is_unnamed else volume
+def _name_of_created_claim(volume: Any) -> tuple[str, ...]:
+    return ("volumeClaimName",) if isinstance(volume, Mapping) and volume.get("volumeClaim") else ()
 
 
-def _without(task: Any, keys: tuple[str, ...]) -> Any:
-    return {key: value for key, value in task.items() if key not in keys} if isinstance(task, Mapping) else task
+def _without(part: Any, keys: tuple[str, ...]) -> Any:
+    return {key: value for key, value in part.items() if key not in keys} if isinstance(part, Mapping) else part
 
 
 def _changes(old: Mapping[str, Any], new: Mapping[str, Any]) -> Iterator[RuleFinding]:
