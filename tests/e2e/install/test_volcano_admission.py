@@ -163,6 +163,7 @@ ADMITTED: dict[str, Document] = {
         task(dependsOn={"name": ["ps"]}, policies=[{"event": "TaskCompleted", "action": "CompleteJob"}]), task("ps"),
         policies=[EVICTED, {"exitCode": 3, "action": "AbortJob"}], volumes=[{"mountPath": "/", "volumeClaimName": "c"}],
     ),
+    "task with any number of restarts": job(task(maxRetry=-1)),
     "privileged container": job(task(container={"securityContext": {"privileged": True}})),
     "cron job": cron_job(),
     "flow": flow({"name": "a"}, {"name": "b", "dependsOn": {"targets": ["a"]}}),

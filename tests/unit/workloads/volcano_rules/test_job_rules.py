@@ -83,6 +83,7 @@ def findings_after(changes: dict[str, Any]) -> list[RuleFinding]:
 
 def test_valid_job_has_no_findings() -> None:
     assert findings_after({}) == []
+    assert findings_after({"spec.tasks[0].maxRetry": -1}) == []
 
 
 WORKER, POLICY = "spec.tasks[1]", "spec.policies[0]"
@@ -125,6 +126,7 @@ CASES: dict[str, tuple[dict[str, Any], str]] = {
     "too many successes": ({"spec.minSuccess": 6}, "spec.minSuccess: 6 is not from 1 to the total replicas, 5"),
     "no success": ({"spec.minSuccess": 0}, "spec.minSuccess: 0 is not from 1 to the total replicas, 5"),
     "negative retries": ({"spec.maxRetry": -1}, "spec.maxRetry: 'maxRetry' cannot be less than zero; write 0 or more"),
+    "negative retries of a task": ({"spec.tasks[0].maxRetry": -2}, "spec.tasks[0].maxRetry: must be from 0 to"),
     "negative ttl": (
         {"spec.ttlSecondsAfterFinished": -1}, "spec.ttlSecondsAfterFinished: 'ttlSecondsAfterFinished' cannot be less",
     ),
