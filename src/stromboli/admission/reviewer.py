@@ -20,7 +20,7 @@ from stromboli.admission.facts import AdmissionPolicy, Facts
 from stromboli.admission.json_patch import Operation
 from stromboli.admission.requests import Request
 from stromboli.admission.review import new_group, policy_for, review
-from stromboli.admission.verdict import AdmissionVerdict, QueueUse, Violation
+from stromboli.admission.verdict import GOOD, AdmissionVerdict, QueueUse, Violation, refused, warned
 from stromboli.kube.client.api_errors import ApiError, RequestFailed
 from stromboli.kube.client.client import Client
 from stromboli.kube.objects.catalogue import POD_GROUPS, QUEUES
@@ -41,12 +41,13 @@ class Reviewer:
 
     async def review(self, request: Request) -> AdmissionVerdict:
         facts = self.facts()
+        unread = GOOD
         if needs_templates(request):
-            facts = replace(facts, job_templates=await read_templates(self.client, request.namespace))
-        verdict = review(request, facts, self.policy)
+            facts, unread = await self._with_templates(facts, request.namespace)
+        verdict = review(request, facts, self.policy).plus(unread)
         if verdict.dependent_queues or verdict.dependent_groups:
             facts = await self._read_again(facts, verdict)
-            verdict = review(request, facts, self.policy)
+            verdict = review(request, facts, self.policy).plus(unread)
         if verdict.is_allowed and (group := new_group(request)) is not None:
             policy = policy_for(request, self.policy)
             verdict = verdict.plus(await self.members.review(group, request.user_info, facts, policy))
@@ -56,6 +57,16 @@ class Reviewer:
 
     def patch(self, request: Request) -> list[Operation]:
         return patch_for(request, self.facts(), self.policy)
+
+    async def _with_templates(self, facts: Facts, namespace: str) -> tuple[Facts, AdmissionVerdict]:
+        """Read the JobTemplates of a namespace. Without them it is unknown which queues a flow uses."""
+        try:
+            return replace(facts, job_templates=await read_templates(self.client, namespace)), GOOD
+        except RequestFailed as error:
+            if self.allow_unanswered:
+                return facts, warned("spec.flows: the JobTemplates could not be read, so their queues were allowed")
+            message = f"spec.flows: the JobTemplates could not be read ({error}); try again"
+            return facts, refused(Violation(message, is_forbidden=True))
 
     async def _permission(self, request: Request, use: QueueUse) -> AdmissionVerdict:
         user, place = request.user_info, f"{use.field}: queue {use.queue!r}:"

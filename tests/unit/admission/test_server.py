@@ -52,6 +52,8 @@ class Api:
     pods: list[Document] = field(default_factory=list)
     pod_lists: int = 0
     pod_status: int = 200
+    templates: list[Document] = field(default_factory=list)
+    template_status: int = 200
     #: Access reviews wait until it is set.
     gate: asyncio.Event = field(default_factory=asyncio.Event)
 
@@ -63,6 +65,10 @@ class Api:
     async def list_pods(self, question: web.Request) -> web.Response:
         self.pod_lists += 1
         return web.json_response({"metadata": {"resourceVersion": "1"}, "items": self.pods}, status=self.pod_status)
+
+    async def list_templates(self, question: web.Request) -> web.Response:
+        body = {"metadata": {"resourceVersion": "1"}, "items": self.templates}
+        return web.json_response(body, status=self.template_status)
 
     async def queue(self, question: web.Request) -> web.Response:
         found = self.queues.get(question.match_info["name"])
@@ -82,6 +88,8 @@ async def client(api: Api) -> AsyncIterator[Client]:
     application.router.add_post("/apis/authorization.k8s.io/v1/subjectaccessreviews", api.review)
     application.router.add_get("/apis/scheduling.volcano.sh/v1beta1/queues/{name}", api.queue)
     application.router.add_get("/api/v1/namespaces/{namespace}/pods", api.list_pods)
+    flows = "/apis/flow.volcano.sh/v1alpha1/namespaces/{namespace}"
+    application.router.add_get(f"{flows}/jobtemplates", api.list_templates)
     runner = web.AppRunner(application)
     await runner.setup()
     site = web.TCPSite(runner, "127.0.0.1", 0)
@@ -167,6 +175,28 @@ async def test_queue_use_follows_access_review(api: Api, client: Client, title: 
     assert verdict.is_allowed is (not message)
     assert message in verdict.message
     assert bool(verdict.warnings) is lenient
+
+
+TEMPLATE_SPEC = {"queue": "physics", "tasks": []}
+FLOWS = {
+    "queue of a template": (200, False, ["physics"], ""),
+    "kind that is not served": (404, False, [], ""),
+    "failed list": (
+        500, False, [], "JobFlow team/sample: spec.flows: the JobTemplates could not be read ("),
+    "failed list, lenient": (500, True, [], ""),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("title", FLOWS)
+async def test_user_of_a_flow_needs_access_to_the_queues_of_its_templates(api: Api, client: Client, title: str) -> None:
+    api.template_status, lenient, asked, message = FLOWS[title]
+    api.templates = [{"metadata": {"name": "etl", "namespace": "team"}, "spec": TEMPLATE_SPEC}]
+    flow = request("JobFlow", {"spec": {"flows": [{"name": "etl"}]}}, user=ALICE, group="flow.volcano.sh")
+    verdict = await reviewer_of(client, allow_unanswered=lenient).review(flow)
+    assert [each["resourceAttributes"]["name"] for each in api.asked] == asked
+    assert verdict.is_allowed != bool(message)
+    assert verdict.message.startswith(message)
+    assert bool(verdict.warnings) == lenient
 
 
 async def test_queue_is_read_again_before_rejection(api: Api, client: Client) -> None:
