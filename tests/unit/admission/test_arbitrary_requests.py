@@ -50,6 +50,24 @@ SUB_GROUP_POLICY = {
 }
 SHARE = {"gpu-fraction": "0.5", "gpu-fraction-num-devices": "2"}
 TEMPLATE = pod(owner=("batch/v1", "Job"), labels={"volcano.sh/queue-name": "science"}, priorityClassName="low")
+CONTAINER = {"name": "a", "image": "x", "resources": {"requests": {"cpu": 1}, "limits": {"cpu": "1"}},
+             "volumeMounts": [{"name": "v", "mountPath": "/v"}], "ports": [{"containerPort": 22}]}  # fmt: skip
+VOLCANO_JOB: dict[str, Any] = {
+    "minAvailable": 2, "minSuccess": 1, "maxRetry": 3, "ttlSecondsAfterFinished": 9, "queue": "default",
+    "schedulerName": "volcano", "priorityClassName": "low",
+    "networkTopology": {"mode": "hard", "highestTierAllowed": 1},
+    "plugins": {"mpi": ["--port=22"], "pytorch": ["--wait-master-enabled"], "ssh": ["--ssh-key-file-path", "/a"]},
+    "policies": [{"events": ["PodFailed"], "action": "RestartJob"}, {"exitCode": 3, "action": "AbortJob"}],
+    "volumes": [{"mountPath": "/d", "volumeClaimName": "d"}, {"mountPath": "/e", "volumeClaim": {
+        "accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}}}],
+    "tasks": [
+        {"name": "master", "replicas": 1, "topologyPolicy": "restricted", "template": {"spec": {
+            "containers": [CONTAINER], "volumes": [{"name": "v", "emptyDir": {}}], "restartPolicy": "Never"}}},
+        {"name": "worker", "replicas": 4, "minAvailable": 2, "maxRetry": 1, "template": TEMPLATE,
+         "dependsOn": {"name": ["master"], "iteration": "any"},
+         "policies": [{"event": "TaskCompleted", "action": "CompleteJob", "timeout": "1m"}],
+         "partitionPolicy": {"totalPartitions": 2, "partitionSize": 2, "minPartitions": 1}}],
+}  # fmt: skip
 #: Valid objects with all fields that the rules read.
 SOUND: list[tuple[str, str, Any]] = [
     (VOLCANO, "PodGroup", {"metadata": {"annotations": {"volcano.sh/preemptable": "true"}, "labels": {}}, "spec": {
@@ -68,8 +86,15 @@ SOUND: list[tuple[str, str, Any]] = [
     ("batch", "Job", {"metadata": {"annotations": {}}, "spec": {"template": TEMPLATE}}),
     ("batch", "CronJob", {"spec": {"jobTemplate": {"metadata": {}, "spec": {"template": TEMPLATE}}}}),
     ("apps", "Deployment", {"metadata": {"annotations": {}}, "spec": {"template": TEMPLATE}}),
-    ("batch.volcano.sh", "Job", {"spec": {"schedulerName": "volcano", "queue": "physics", "tasks": [
-        {"template": TEMPLATE}]}}),
+    ("batch.volcano.sh", "Job", {"metadata": {"name": "train"}, "spec": VOLCANO_JOB}),
+    ("batch.volcano.sh", "CronJob", {"metadata": {"name": "train"}, "spec": {
+        "schedule": "0 3 * * *", "timeZone": "Europe/Rome", "concurrencyPolicy": "Forbid", "suspend": False,
+        "successfulJobsHistoryLimit": 1, "jobTemplate": {"metadata": {"labels": {}}, "spec": VOLCANO_JOB}}}),
+    ("flow.volcano.sh", "JobTemplate", {"metadata": {"name": "a"}, "spec": VOLCANO_JOB}),
+    ("flow.volcano.sh", "JobFlow", {"metadata": {"name": "flow"}, "spec": {"jobRetainPolicy": "delete", "flows": [
+        {"name": "a", "patch": {"jobSpec": VOLCANO_JOB}}, {"name": "b", "dependsOn": {"targets": ["a"]}}]}}),
+    ("bus.volcano.sh", "Command", {"action": "OpenQueue", "target": {
+        "apiVersion": "scheduling.volcano.sh/v1beta1", "kind": "Queue", "name": "science", "uid": "7"}}),
 ]  # fmt: skip
 VALUES = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False)
@@ -110,8 +135,9 @@ def test_every_review_gets_a_response(asks: tuple[Any, Any, Any], operation: str
     kind, document, before = asks
     user = ADMINISTRATOR if trusted else User("alice")
     asked = Request("1", GroupKind(kind[0], "v1", kind[1]), "sample", "lab", operation, "", user, document, before)
-    verdict = review(asked, FACTS, POLICY)
-    review(asked, FACTS, SHARING)
+    facts = replace(FACTS, job_templates={"lab/b": VOLCANO_JOB})
+    verdict = review(asked, facts, POLICY)
+    review(asked, facts, SHARING)
     assert msgspec.json.decode(answer_verdict(asked, verdict))["response"]["allowed"] is verdict.is_allowed
     patch = patch_for(asked, FACTS, SHARING)
     answer_patch(asked, patch)

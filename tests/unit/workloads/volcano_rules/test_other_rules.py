@@ -185,7 +185,10 @@ DEFAULTS: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
                     "template": {"spec": {"hostNetwork": True, "dnsPolicy": "ClusterFirstWithHostNet"}}}]},
     ),
     "required plugins": ({"plugins": {"tensorflow": []}}, {"plugins": {"tensorflow": [], "svc": []}}),
-    "values of wrong types": ({"tasks": [3], "plugins": []}, {"tasks": [3], "plugins": []}),
+    "values of wrong types": (
+        {"queue": [], "schedulerName": 0, "tasks": [3], "plugins": []},
+        {"queue": [], "schedulerName": 0, "tasks": [3], "plugins": []},
+    ),
 }  # fmt: skip
 
 

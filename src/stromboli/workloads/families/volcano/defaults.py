@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 MAX_RETRY = 3
+_ABSENT = (None, "")
 #: Returns the plugins that others require.
 RequiredPlugins = Callable[[Iterable[str]], Iterable[str]]
 
@@ -15,9 +16,9 @@ def fill_in_spec(spec: dict[str, Any], required: RequiredPlugins, *, queue: str 
 
     A `maxRetry` of 0 is a value of its own, unlike in Volcano, which cannot distinguish it from none.
     """
-    if not spec.get("queue") and queue:
+    if spec.get("queue") in _ABSENT and queue:
         spec["queue"] = queue
-    if not spec.get("schedulerName") and scheduler:
+    if spec.get("schedulerName") in _ABSENT and scheduler:
         spec["schedulerName"] = scheduler
     if spec.get("maxRetry") is None:
         spec["maxRetry"] = MAX_RETRY
@@ -25,7 +26,7 @@ def fill_in_spec(spec: dict[str, Any], required: RequiredPlugins, *, queue: str 
     tasks = tasks if isinstance(tasks, list) and all(isinstance(each, dict) for each in tasks) else []
     for place, task in enumerate(tasks):
         _fill_in_task(task, place)
-    if not spec.get("minAvailable") and (total := sum(_count(task.get("minAvailable")) for task in tasks)):
+    if spec.get("minAvailable") in (None, 0) and (total := sum(_count(task.get("minAvailable")) for task in tasks)):
         spec["minAvailable"] = total
     plugins = spec.get("plugins")
     if isinstance(plugins, dict):
@@ -34,7 +35,7 @@ def fill_in_spec(spec: dict[str, Any], required: RequiredPlugins, *, queue: str 
 
 
 def _fill_in_task(task: dict[str, Any], place: int) -> None:
-    if not task.get("name"):
+    if task.get("name") in _ABSENT:
         task["name"] = f"default{place}"
     if task.get("minAvailable") is None:
         policy = task.get("partitionPolicy")
