@@ -59,18 +59,19 @@ def _adapted(workload: WorkloadDocument, path: str, labels: Mapping[str, str]) -
     topology = workload.text("spec.placementPolicy.topology")
     if policy == "None" or not topology:
         return {**template, "metadata": metadata}
-
-    def term(*expressions: tuple[str, str, str]) -> dict[str, Any]:
-        clauses = [
-            {"key": key, "operator": operator, **({"values": [value]} if value else {})}
-            for key, operator, value in expressions
-        ]
-        return {"labelSelector": {"matchExpressions": clauses}, "topologyKey": topology}
-
     name, number = labels[_NAME], labels[_SLICE]
-    together = [term((_NAME, "In", name), (_SLICE, "In", number))]
-    apart = [term((_NAME, "In", name), (_SLICE, "NotIn", number))]
+    together = [_term(topology, (_NAME, "In", name), (_SLICE, "In", number))]
+    apart = [_term(topology, (_NAME, "In", name), (_SLICE, "NotIn", number))]
     if policy == "ExclusiveTopology":
-        apart.append(term((_NAME, "NotIn", name), (_SLICE, "Exists", "")))
+        apart.append(_term(topology, (_NAME, "NotIn", name), (_SLICE, "Exists", "")))
     affinity = with_required_terms(template, together, apart)
     return {**template, "metadata": metadata, "spec": {**template["spec"], "affinity": affinity}}
+
+
+def _term(topology: str, *expressions: tuple[str, str, str]) -> dict[str, Any]:
+    """Return a term of affinity for pods by key, operator and value."""
+    clauses = [
+        {"key": key, "operator": operator, **({"values": [value]} if value else {})}
+        for key, operator, value in expressions
+    ]
+    return {"labelSelector": {"matchExpressions": clauses}, "topologyKey": topology}
