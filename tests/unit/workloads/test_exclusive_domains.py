@@ -137,6 +137,9 @@ def test_slices_of_a_disaggregated_set_have_domains_of_their_own() -> None:
     policy = {"type": "ExclusiveTopology", "topology": "rack"}
     spec = {"slices": 2, "placementPolicy": policy, "roles": roles}
     pods = pods_of(expanded(workload("disaggregatedset.x-k8s.io/v1", "DisaggregatedSet", spec)))
+    inline = [{"name": "decode", "leaderWorkerTemplate": {"size": 1, "leaderTemplate": template()}}]
+    first = workload("disaggregatedset.x-k8s.io/v1alpha1", "DisaggregatedSet", {**spec, "roles": inline})
+    assert pods.keys() == pods_of(expanded(first)).keys()
     name = "disaggregatedset.x-k8s.io/name"
     assert {each: domains_of(pod) for each, pod in pods.items()} == {
         each: [("with", name, "rack"), ("without", name, "rack"), ("without", name, "rack")]

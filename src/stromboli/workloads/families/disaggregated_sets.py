@@ -22,11 +22,16 @@ def expand_disaggregated_set(workload: WorkloadDocument, context: ExpansionConte
         raise workload.error("spec.roles", "is missing", "write at least one role with a leaderWorkerTemplate")
     slices = checked_number(workload, workload.count("spec.slices", 1), "spec.slices")
     sets = [
-        CreatedWorkload(_set(workload, f"spec.roles[{role}]", number), f"spec.roles[{role}].spec")
+        CreatedWorkload(_set(workload, f"spec.roles[{role}]", number), _spec_of(workload, f"spec.roles[{role}]"))
         for number in range(slices)
         for role in range(roles)
     ]
     return Expansion(workloads=sets)
+
+
+def _spec_of(workload: WorkloadDocument, role: str) -> str:
+    """Return the field of the spec of a role's LeaderWorkerSet; in v1alpha1 its fields are those of the role."""
+    return f"{role}.spec" if workload.map(f"{role}.spec") else role
 
 
 def _set(workload: WorkloadDocument, path: str, number: int) -> dict[str, Any]:
@@ -34,17 +39,16 @@ def _set(workload: WorkloadDocument, path: str, number: int) -> dict[str, Any]:
     if not role:
         raise workload.error(f"{path}.name", "is missing", "write the name of the role, such as prefill")
     labels = {_NAME: workload.name, _SLICE: str(number), _ROLE: role}
+    spec = _spec_of(workload, path)
     template = {
-        key: _adapted(workload, f"{path}.spec.leaderWorkerTemplate.{key}", labels)
-        if key in _TEMPLATES and value
-        else value
-        for key, value in workload.map(f"{path}.spec.leaderWorkerTemplate").items()
+        key: _adapted(workload, f"{spec}.leaderWorkerTemplate.{key}", labels) if key in _TEMPLATES and value else value
+        for key, value in workload.map(f"{spec}.leaderWorkerTemplate").items()
     }
     return created_document(
         workload,
         "LeaderWorkerSet",
         f"{workload.name}-{number}-{role}",
-        {**workload.map(f"{path}.spec"), "leaderWorkerTemplate": template},
+        {**workload.map(spec), "leaderWorkerTemplate": template},
         api_version="leaderworkerset.x-k8s.io/v1",
         labels={**workload.texts(f"{path}.metadata.labels"), **labels},
         annotations=workload.texts(f"{path}.metadata.annotations"),
