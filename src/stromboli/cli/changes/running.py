@@ -49,9 +49,8 @@ def change_job(
     name: str,
     options: Mapping[str, str | None],
     change: Callable[[Client, JobWorkload], Awaitable[list[str]]],
-    outcome: str,
 ) -> None:
-    """Change the job of this name, and print the outcome for everything that `change` returns, as kubectl does.
+    """Change the job of this name, and print what was done, a line for each object, as kubectl does.
 
     The name may have its namespace: `team-a/train`.
     """
@@ -65,4 +64,4 @@ def change_job(
         return await change(client, await find_workload(client, plain, namespace))
 
     for changed in run_with_client(connection, work, "PodGroups"):
-        click.echo(f"{escape_controls(changed)} {outcome}")
+        click.echo(escape_controls(changed))

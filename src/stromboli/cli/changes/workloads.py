@@ -11,14 +11,17 @@ import msgspec
 from stromboli.cli.output import Failure
 from stromboli.kube.client.api_errors import ApiError
 from stromboli.kube.client.client import Client, PatchKind, delete_options
-from stromboli.kube.objects.catalogue import JOBS, POD_GROUPS, PODS
+from stromboli.kube.objects.catalogue import JOBS, POD_GROUPS, PODS, VOLCANO_COMMANDS, VOLCANO_JOBS
 from stromboli.kube.objects.meta import OwnerReference
+from stromboli.kube.objects.resources import Resource
 from stromboli.kube.objects.volcano import PodGroup
 from stromboli.workloads.groups import job_key_of, title_of
 
-#: Volcano's controller suspends a Job by a Command, which it deletes when it has taken it.
-_COMMANDS = "/apis/bus.volcano.sh/v1alpha1/namespaces/{namespace}/commands"
+#: The actions of Commands that suspend or resume a Volcano Job.
 _ACTIONS = {True: "AbortJob", False: "ResumeJob"}
+_TERMINATE = "TerminateJob"
+#: Phases of a Volcano Job in which nothing is left to terminate.
+_ENDED = ("Completed", "Failed", "Terminating", "Terminated")
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +84,9 @@ class JobWorkload:
 
 
 async def find_workload(client: Client, name: str, namespace: str) -> JobWorkload:
-    """Return the job of this name: a PodGroup, the owner of one, or a batch Job. An unknown one ends the command."""
+    """Return the job of this name: a PodGroup, the owner of one, or a Job without one, such as a suspended one. An
+    unknown one ends the command.
+    """
     groups = (await client.list(POD_GROUPS, namespace=namespace)).items
     exact = [group for group in groups if group.metadata.name == name]
     found = exact or [group for group in groups if title_of(group) == name or _owner_named(group, name)]
@@ -90,14 +95,16 @@ async def find_workload(client: Client, name: str, namespace: str) -> JobWorkloa
         raise Failure(f"several PodGroups of namespace {namespace} belong to {name}: {names}; name one of them")
     if found:
         return JobWorkload(namespace, found[0], controlling(found[0]))
-    try:
-        job = await client.get(JOBS, name, namespace=namespace)
-    except ApiError as error:
-        if not error.is_missing:
-            raise
-        raise Failure(f"no job is called {name} in namespace {namespace}") from error
-    owner = OwnerReference(api_version=JOBS.api_version, kind=JOBS.kind, name=name, uid=job.metadata.uid)
-    return JobWorkload(namespace, None, owner)
+    resources: tuple[Resource[Any], ...] = (JOBS, VOLCANO_JOBS)
+    for resource in resources:
+        try:
+            uid = (await client.get(resource, name, namespace=namespace)).metadata.uid
+        except ApiError as error:
+            if not error.is_missing:
+                raise
+        else:
+            return JobWorkload(namespace, None, OwnerReference(resource.api_version, resource.kind, name, uid))
+    raise Failure(f"no job is called {name} in namespace {namespace}")
 
 
 def controlling(group: PodGroup) -> OwnerReference | None:
@@ -129,34 +136,42 @@ async def set_suspended(client: Client, workload: JobWorkload, suspended: bool) 
 
 
 async def _command(client: Client, workload: JobWorkload, action: str) -> None:
-    """Create a Command for Volcano's controller, as vcctl does."""
+    """Create a Command for the controller of a Volcano Job, as vcctl does; the controller deletes it."""
     owner = workload.owner
     if owner is None:
         raise ValueError("only a Volcano Job has commands")
     job = {"apiVersion": owner.api_version, "kind": owner.kind, "name": owner.name, "uid": owner.uid}
     target = {**job, "controller": True}
-    body = {
-        "apiVersion": "bus.volcano.sh/v1alpha1",
-        "kind": "Command",
-        "metadata": {
-            "generateName": f"{owner.name}-{action.lower()}-",
-            "namespace": workload.namespace,
-            "ownerReferences": [target],
-        },
-        "target": target,
-        "action": action,
-    }
-    path = _COMMANDS.format(namespace=quote(workload.namespace, safe=""))
+    metadata = {"generateName": f"{owner.name}-{action.lower()}-", "ownerReferences": [target]}
+    body = {"metadata": metadata, "target": target, "action": action}
     try:
-        await client.request("POST", path, body=msgspec.json.encode(body))
+        await client.create(VOLCANO_COMMANDS, body, namespace=workload.namespace)
     except ApiError as error:
         if not error.is_missing:
             raise
-        raise Failure("the cluster has no Commands (bus.volcano.sh); install Volcano's CRDs and controllers") from error
+        remedy = "install the CRDs with `stromboli manifests --only crds`, and `stromboli controller`"
+        raise Failure(f"the cluster has no Commands (bus.volcano.sh); {remedy}") from error
 
 
 async def cancel(client: Client, workload: JobWorkload) -> list[str]:
-    """Delete the workload with its pods, and its PodGroup; return the names of what was deleted."""
+    """Delete the workload with its pods, and its PodGroup; return what was done. A Volcano Job that has not ended is
+    terminated instead: its controller deletes pods and PodGroup, and the Job stays with its status.
+    """
+    if await _can_be_terminated(client, workload):
+        await _command(client, workload, _TERMINATE)
+        return [f"{workload.label} terminated"]
+    return [f"{name} deleted" for name in await _delete(client, workload)]
+
+
+async def _can_be_terminated(client: Client, workload: JobWorkload) -> bool:
+    owner = workload.owner
+    if owner is None or workload.controller != CONTROLLERS[VOLCANO_JOBS.group, VOLCANO_JOBS.kind]:
+        return False
+    job = await client.get(VOLCANO_JOBS, owner.name or "", namespace=workload.namespace)
+    return job.status.state.phase not in _ENDED
+
+
+async def _delete(client: Client, workload: JobWorkload) -> list[str]:
     deleted = []
     if workload.owner is not None and workload.controller is None:
         raise Failure(f"{workload.label} is not a kind that this command deletes; use kubectl delete")

@@ -16,7 +16,7 @@ from stromboli.cli import main
 from stromboli.cli.changes.workloads import CONTROLLERS, JobWorkload
 from stromboli.kube.client.client import Client
 from stromboli.kube.crds.install import install_crds
-from stromboli.kube.objects.catalogue import CRDS, JOBS, NODES, POD_GROUPS, PODS, QUEUES, VOLCANO_COMMANDS
+from stromboli.kube.objects.catalogue import CRDS, JOBS, NODES, POD_GROUPS, PODS, QUEUES, VOLCANO_COMMANDS, VOLCANO_JOBS
 from stromboli.kube.objects.meta import OwnerReference
 from stromboli.local.api_server.server import ApiServer
 from tests.testing.manifests.builders import pod
@@ -99,7 +99,8 @@ ERRORS = {
     ),
     "Volcano Job without Volcano": (
         "suspend vc",
-        "error: the cluster has no Commands (bus.volcano.sh); install Volcano's CRDs and controllers\n",
+        "error: the cluster has no Commands (bus.volcano.sh); install the CRDs with `stromboli manifests --only crds`, "
+        "and `stromboli controller`\n",
     ),
     "deletion of another kind": (
         "cancel web",
@@ -123,6 +124,45 @@ async def test_cancel_deletes_the_workload_and_its_group(server: ApiServer, tmp_
     lines = result.stdout.splitlines()
     assert lines[0] == "job.batch/train deleted"
     assert lines[1].startswith("podgroup.scheduling.volcano.sh/podgroup-")
+
+
+async def create_volcano_job(client: Client, phase: str) -> str:
+    job = await client.create(VOLCANO_JOBS, {"metadata": {"name": "mpi"}, "spec": {}})
+    status = {"status": {"state": {"phase": phase}}}
+    await client.patch(VOLCANO_JOBS, "mpi", status, subresource="status")
+    return job.metadata.uid
+
+
+@pytest.mark.parametrize(
+    ("verb", "phase", "action", "outcome"),
+    [
+        ("suspend", "Running", "AbortJob", "suspended"),
+        ("resume", "Aborted", "ResumeJob", "resumed"),
+        ("cancel", "Running", "TerminateJob", "terminated"),
+        ("cancel", "Aborted", "TerminateJob", "terminated"),
+    ],
+)
+async def test_volcano_job_without_a_group_gets_a_command(
+    server: ApiServer, tmp_path: Path, verb: str, phase: str, action: str, outcome: str
+) -> None:
+    async with Client(server.connection) as client:
+        uid = await create_volcano_job(client, phase)
+        result = await run(server, tmp_path, verb, "mpi")
+        (command,) = (await client.list(VOLCANO_COMMANDS)).items
+    assert (result.stdout, result.exit_code) == (f"job.batch.volcano.sh/mpi {outcome}\n", 0)
+    assert command.metadata.name.startswith(f"mpi-{action.lower()}-")
+    assert command.action == action
+    target = OwnerReference("batch.volcano.sh/v1alpha1", "Job", "mpi", uid, controller=True)
+    assert (command.target, command.metadata.owner_references) == (target, [target])
+
+
+@pytest.mark.parametrize("phase", ["Completed", "Failed", "Terminated"])
+async def test_cancel_deletes_a_volcano_job_that_has_ended(server: ApiServer, tmp_path: Path, phase: str) -> None:
+    async with Client(server.connection) as client:
+        await create_volcano_job(client, phase)
+        result = await run(server, tmp_path, "cancel", "mpi")
+        assert result.stdout == "job.batch.volcano.sh/mpi deleted\n"
+        assert not (await client.list(VOLCANO_JOBS)).items
 
 
 async def test_cancel_deletes_the_pods_of_a_plain_group(server: ApiServer, tmp_path: Path) -> None:

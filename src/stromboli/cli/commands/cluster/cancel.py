@@ -26,8 +26,9 @@ Exit codes:
 def cancel(name: str, **options: str | None) -> None:
     """Cancel a job: delete its workload, its pods and its PodGroup.
 
-    Pods that no workload owns are deleted one by one.
+    Pods that no workload owns are deleted one by one. A Volcano Job that has not ended is terminated by a Command:
+    its pods are deleted, and it stays with its status. Cancelled again, it is deleted.
     """
-    from stromboli.cli.changes.workloads import cancel as delete
+    from stromboli.cli.changes.workloads import cancel as cancel_workload
 
-    change_job(name, options, delete, "deleted")
+    change_job(name, options, cancel_workload)

@@ -51,6 +51,6 @@ def _change(name: str, options: dict[str, str | None], *, suspended: bool) -> No
 
     async def change(client: Client, workload: JobWorkload) -> list[str]:
         await set_suspended(client, workload, suspended=suspended)
-        return [workload.label]
+        return [f"{workload.label} {'suspended' if suspended else 'resumed'}"]
 
-    change_job(name, options, change, "suspended" if suspended else "resumed")
+    change_job(name, options, change)
