@@ -97,6 +97,7 @@ class JobWorld:
         controllers = Controllers(client, ["volcano"], enabled=self.controllers)
         process = RunningControllers(client, asyncio.ensure_future(controllers.run()), passed)
         self.process = process
+        self._running.append(process.task)
         return process
 
     @contextlib.asynccontextmanager
@@ -107,10 +108,9 @@ class JobWorld:
         try:
             yield self
         finally:
-            processes = [*self._running, *([self.process.task] if self.process else [])]
-            for each in processes:
+            for each in self._running:
                 each.cancel()
-            await asyncio.gather(*processes, return_exceptions=True)
+            await asyncio.gather(*self._running, return_exceptions=True)
 
     async def _play(self) -> None:
         """Be the scheduler and the kubelets."""

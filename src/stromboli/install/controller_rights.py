@@ -114,7 +114,7 @@ OF_CONTROLLERS = {
         Right(PODS.group, "pods", ("list",), "find the pods that a probe of a JobFlow is sent to"),
     ),
     JOB_TEMPLATE: (
-        Right(JOB_TEMPLATES.group, JOB_TEMPLATES.plural, ("get", *FOLLOWED), "find JobTemplates"),
+        Right(JOB_TEMPLATES.group, JOB_TEMPLATES.plural, FOLLOWED, "find JobTemplates"),
         Right(JOB_TEMPLATES.group, "jobtemplates/status", ("patch",), "list the Jobs of JobTemplates"),
         *followed((VOLCANO_JOBS,), "list the Jobs of JobTemplates"),
     ),

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
 DEBOUNCE_SECONDS = 0.1
 """Changes of Jobs within this many seconds are written together."""
+CONFLICT_SECONDS = 0.5
 
 
 class JobTemplateController:
@@ -63,8 +64,7 @@ class JobTemplateController:
         except ApiError as error:
             if not error.is_conflict:
                 raise
-            await self._writer.live(template)
-            return 0.0
+            return CONFLICT_SECONDS
         return None
 
 

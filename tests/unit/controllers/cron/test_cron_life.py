@@ -259,6 +259,16 @@ def test_cron_job_killed_at_a_write_runs_once_at_each_time(point: str) -> None:
     assert set(run_virtually(run()).values()) == {1}
 
 
+def test_cron_job_of_two_controllers_at_a_time_runs_once_at_each_time() -> None:
+    async def run() -> dict[str, int]:
+        world = JobWorld(runs=True, controllers=(JOB, CRON_JOB), tick=0.5)
+        async with world.running():
+            world.start()
+            return await runs_three_times(world)
+
+    assert set(run_virtually(run()).values()) == {1}
+
+
 @pytest.mark.parametrize("seed", range(4))
 def test_cron_job_with_failing_requests_runs_once_at_each_time(seed: int) -> None:
     async def run() -> dict[str, int]:

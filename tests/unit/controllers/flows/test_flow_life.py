@@ -293,6 +293,16 @@ def test_flow_killed_at_a_write_creates_each_job_once(point: str) -> None:
     assert run_virtually(run()) == {"etl-a": 1, "etl-b": 1}
 
 
+def test_flow_of_two_controllers_at_a_time_creates_each_job_once() -> None:
+    async def run() -> dict[str, int]:
+        world = JobWorld(runs=True, controllers=(JOB, JOB_FLOW))
+        async with world.running():
+            world.start()
+            return await succeeds_with_two_jobs(world)
+
+    assert run_virtually(run()) == {"etl-a": 1, "etl-b": 1}
+
+
 @pytest.mark.parametrize("seed", range(4))
 def test_flow_with_failing_requests_creates_each_job_once(seed: int) -> None:
     async def run() -> dict[str, int]:
