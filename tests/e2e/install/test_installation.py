@@ -303,6 +303,39 @@ def _make_a_group(kubectl: Kubectl, folder: Path) -> None:
         started.until(lambda: bool(kubectl("get", group, "--ignore-not-found", "-o", "name")), "a group is made")
 
 
+@pytest.mark.only("real", because="the embedded server protects no owners")
+def test_jobs_of_flows_and_cron_jobs_are_made_where_owners_are_protected(tmp_path: Path) -> None:
+    with fresh_plane(OWNERS) as plane:
+        kubectl = Kubectl(plane)
+        kubectl(*APPLY, stdin=manifests())
+        kubectl("create", "-f", "-", stdin=yaml.safe_dump_all(_creators_of_jobs()))
+        with container_of(kubectl, "controller", tmp_path) as started:
+            started.until(lambda: len(_groups_of_jobs(kubectl)) >= 2, "the Jobs have groups")
+
+
+def _creators_of_jobs() -> list[Document]:
+    container = {"name": "main", "image": "example.com/main"}
+    spec = {"tasks": [{"name": "main", "replicas": 1, "template": {"spec": {"containers": [container]}}}]}
+    flow, batch = "flow.volcano.sh/v1alpha1", "batch.volcano.sh/v1alpha1"
+    cron = {"schedule": "@every 2s", "concurrencyPolicy": "Forbid", "jobTemplate": {"spec": spec}}
+    return [
+        {"apiVersion": flow, "kind": "JobTemplate", "metadata": {"name": "a"}, "spec": spec},
+        {"apiVersion": flow, "kind": "JobFlow", "metadata": {"name": "etl"}, "spec": {"flows": [{"name": "a"}]}},
+        {"apiVersion": batch, "kind": "CronJob", "metadata": {"name": "report"}, "spec": cron},
+    ]
+
+
+def _groups_of_jobs(kubectl: Kubectl) -> set[str]:
+    """The kinds of the owners of Jobs that have a PodGroup."""
+    jobs = kubectl.get("jobs.batch.volcano.sh")["items"]
+    groups = {each["metadata"]["name"] for each in kubectl.get("podgroups.scheduling.volcano.sh")["items"]}
+    return {
+        job["metadata"]["ownerReferences"][0]["kind"]
+        for job in jobs
+        if f"{job['metadata']['name']}-{job['metadata']['uid']}" in groups
+    }
+
+
 # -- Helm, in a cluster that has Volcano's kinds ----------------------------------------------------------------------
 
 GROUPS = "podgroups.scheduling.volcano.sh"
