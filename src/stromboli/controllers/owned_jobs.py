@@ -54,7 +54,7 @@ class OwnedJobs:
             self._departed.pop(uid, None)
 
     def _job_changed(self, old: VolcanoJob | None, new: VolcanoJob | None) -> None:
-        if old is not None and (new is None or new.metadata.uid != old.metadata.uid):
+        if old is not None and (new is None or _identity(new) != _identity(old)):
             self._remove(old)
         if new is not None and (owner := self._owner_of(new)) is not None:
             self._present.setdefault(owner.uid or "", {})[new.metadata.name] = new
@@ -99,6 +99,11 @@ def has_ended(job: VolcanoJob) -> bool:
 def age(job: VolcanoJob) -> tuple[str, str]:
     """Order Jobs by creation, the oldest first."""
     return job.metadata.creation_timestamp or "", job.metadata.name
+
+
+def _identity(job: VolcanoJob) -> tuple[str, str]:
+    owner = controller_of(job)
+    return job.metadata.uid, (owner.uid or "") if owner else ""
 
 
 def _key(job: VolcanoJob, owner: OwnerReference) -> str:

@@ -26,6 +26,9 @@ if TYPE_CHECKING:
     from stromboli.kube.client.client import Client
 
 PROBE_TIMEOUT_SECONDS = 1.0
+"""The longest time of a request or connection."""
+MAX_SECONDS = 10.0
+"""The longest time of all conditions of a probe: a flow must not occupy the controller."""
 MAX_CONCURRENT = 32
 _RUNNING, _SUCCEEDED = "Running", "Succeeded"
 _MAX_PORT = 65535
@@ -101,11 +104,20 @@ def _port(flow: WorkloadDocument, at: str) -> int:
 class ProbeRunner:
     """Checks the conditions of probes. Requests go to the addresses of pods alone: no redirection is followed."""
 
-    def __init__(self, client: Client, timeout: float = PROBE_TIMEOUT_SECONDS) -> None:
-        self._client, self._timeout = client, timeout
+    def __init__(
+        self, client: Client, timeout: float = PROBE_TIMEOUT_SECONDS, max_seconds: float = MAX_SECONDS
+    ) -> None:
+        self._client, self._timeout, self._max_seconds = client, timeout, max_seconds
 
     async def passes(self, probe: FlowProbe, targets: Sequence[VolcanoJob]) -> bool:
         """Report whether all conditions hold for these Jobs."""
+        try:
+            async with asyncio.timeout(self._max_seconds):
+                return await self._all_hold(probe, targets)
+        except TimeoutError:
+            return False
+
+    async def _all_hold(self, probe: FlowProbe, targets: Sequence[VolcanoJob]) -> bool:
         if not all(_has_phase(each, targets) for each in probe.statuses):
             return False
         for tcp in probe.tcp:

@@ -81,6 +81,9 @@ async def listening() -> AsyncIterator[int]:
             raise web.HTTPFound("/broken")
         if request.path == "/slow":
             await asyncio.sleep(5)
+        if request.path == "/late":
+            await asyncio.sleep(0.1)
+            return web.Response()
         is_open = request.path == "/healthy" or request.headers.get("X-Key") == "open"
         return web.Response(status=200 if is_open else 500)
 
@@ -135,6 +138,17 @@ async def test_probe(client: Client, name: str) -> None:
         probe = probe_at(flow(with_port(case.probe, port)), "spec.probe")
         assert probe is not None
         assert await ProbeRunner(client, timeout=0.3).passes(probe, [job]) == case.passes
+
+
+async def test_probe_with_many_slow_conditions_ends(client: Client) -> None:
+    await create_pods(client, ("127.0.0.1", "127.0.0.1"))
+    job = VolcanoJob(metadata=ObjectMeta(name="etl-server", namespace="default"), spec={"tasks": [task("web", 2)]})
+    async with listening() as port:
+        slow = [{"taskName": "web", "path": "/late", "port": port}] * 100
+        probe = probe_at(flow({"httpGetList": slow}), "spec.probe")
+        assert probe is not None
+        async with asyncio.timeout(5):
+            assert not await ProbeRunner(client, max_seconds=0.5).passes(probe, [job])
 
 
 @pytest.mark.parametrize("probe", [None, {}, {"httpGetList": []}], ids=["absent", "empty", "empty list"])
