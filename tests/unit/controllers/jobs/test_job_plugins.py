@@ -131,6 +131,8 @@ def test_svc_describes_a_headless_service_and_a_network_policy() -> None:
 
 def test_svc_arguments() -> None:
     assert "NetworkPolicy" not in made("svc", job({}), "--disable-network-policy=true")
+    policy = made("svc", job({}), "--network-policy-strategy=allow-related")["NetworkPolicy"]
+    assert policy["metadata"]["annotations"] == {"ovn.kubernetes.io/network_policy_strategy": "allow-related"}
     service = made("svc", job({}), "--publish-not-ready-addresses")["Service"]["spec"]
     assert service["publishNotReadyAddresses"] is True
 
@@ -360,6 +362,9 @@ INVALID: dict[str, tuple[str, Sequence[str], str]] = {
     "port": ("mpi", ["--port=ssh"], "argument '--port=ssh' is not a whole number; write one such as --port=22"),
     "port beyond 16 bits": ("ray", ["--port=65536"], "argument '--port=65536' is not a port; write a number from 1 to"),
     "boolean": ("svc", ["--disable-network-policy=yes"], "argument '--disable-network-policy=yes' is not a boolean; w"),
+    "strategy": (
+        "svc", ["--network-policy-strategy=deny"],
+        "argument '--network-policy-strategy=deny' is not a strategy of OVN; write one of allow, allow-related, allow"),
     "no value": ("pytorch", ["--master"], "argument '--master' has no value; write --master=VALUE"),
     "path": ("ssh", ["--ssh-key-file-path=.ssh"], "argument '--ssh-key-file-path=.ssh' is not an absolute path; write"),
     "key": ("ssh", ["--ssh-private-key=SECRET"], "argument '--ssh-private-key' is not a private key without a passphr"),

@@ -21,6 +21,8 @@ from stromboli.workloads.templates import VOLCANO_JOB
 MOUNT_PATH = "/etc/volcano"
 #: Linux starts no process with a longer variable.
 _MAX_VARIABLE = 128 * 1024
+_STRATEGIES = ("allow", "allow-related", "allow-stateless", "drop", "reject")
+_STRATEGY = "ovn.kubernetes.io/network_policy_strategy"
 #: Some DNS servers disregard Services without ports.
 _PLACEHOLDER = {"name": "placeholder-volcano", "port": 1, "protocol": "TCP", "targetPort": 1}
 
@@ -32,7 +34,15 @@ class ServicePlugin(PluginWithFlags):
             "publish-not-ready-addresses", False, "whether the host names of pods that are not ready are resolved"
         ),
         PluginFlag("disable-network-policy", False, "whether pods outside the Job may connect to its pods"),
+        PluginFlag("network-policy-strategy", "", "what OVN does with the connections that the NetworkPolicy selects"),
     )
+
+    def __init__(self, arguments: Sequence[str]) -> None:
+        super().__init__(arguments)
+        strategy = self.values["network-policy-strategy"]
+        if strategy and strategy not in _STRATEGIES:
+            remedy = f"write one of {', '.join(_STRATEGIES)}"
+            raise self.invalid("network-policy-strategy", strategy, "is not a strategy of OVN", remedy)
 
     def findings(self, job: WorkloadDocument) -> Iterator[RuleFinding]:
         yield from super().findings(job)
@@ -65,7 +75,7 @@ class ServicePlugin(PluginWithFlags):
     def objects(self, job: WorkloadDocument) -> Sequence[PluginObject]:
         hosts = PluginObject("v1", "ConfigMap", _config_map_name(job), lambda: {"data": _hosts(job)}, True)
         service = PluginObject("v1", "Service", job.name, lambda: {"spec": self._service(job)})
-        policy = PluginObject("networking.k8s.io/v1", "NetworkPolicy", job.name, lambda: {"spec": _network_policy(job)})
+        policy = PluginObject("networking.k8s.io/v1", "NetworkPolicy", job.name, lambda: self._network_policy(job))
         return (hosts, service) if self.values["disable-network-policy"] else (hosts, service, policy)
 
     def _service(self, job: WorkloadDocument) -> dict[str, Any]:
@@ -75,6 +85,12 @@ class ServicePlugin(PluginWithFlags):
             "ports": [_PLACEHOLDER],
             "publishNotReadyAddresses": self.values["publish-not-ready-addresses"],
         }
+
+    def _network_policy(self, job: WorkloadDocument) -> dict[str, Any]:
+        """Only the pods of the Job may connect to each other."""
+        pods, strategy = {"matchLabels": _pods_of(job)}, self.values["network-policy-strategy"]
+        spec = {"podSelector": pods, "ingress": [{"from": [{"podSelector": pods}]}], "policyTypes": ["Ingress"]}
+        return {"metadata": {"annotations": {_STRATEGY: strategy} if strategy else {}}, "spec": spec}
 
 
 def _config_map_name(job: WorkloadDocument) -> str:
@@ -108,9 +124,3 @@ def _key(task: TaskHosts) -> str:
 
 def _pods_of(job: WorkloadDocument) -> dict[str, str]:
     return {JOB_NAME: job.name, JOB_NAMESPACE: job.namespace}
-
-
-def _network_policy(job: WorkloadDocument) -> dict[str, Any]:
-    """Only the pods of the Job may connect to each other."""
-    pods = {"matchLabels": _pods_of(job)}
-    return {"podSelector": pods, "ingress": [{"from": [{"podSelector": pods}]}], "policyTypes": ["Ingress"]}
