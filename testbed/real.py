@@ -18,6 +18,7 @@ from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import rsa
 
 from testbed.assets import Assets
+from testbed.front_proxy import front_proxy_flags
 from testbed.plane import ACCOUNTS, ADMINISTRATOR, ASKED_BEFORE, ControlPlane, write_kubeconfig
 
 TOKENS = {who: f"token-of-{who}" for who in (ADMINISTRATOR, *ACCOUNTS)}
@@ -74,6 +75,7 @@ def _flags(folder: Path, store: str, port: int) -> list[str]:
         "--endpoint-reconciler-type=none",
         f"--audit-policy-file={folder / 'audit.yaml'}",
         f"--audit-log-path={folder / 'audit.log'}",
+        *front_proxy_flags(folder),
     ]
 
 

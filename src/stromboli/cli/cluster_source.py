@@ -38,6 +38,10 @@ class LiveCluster:
     server: str
 
 
+class ListingDenied(Failure):
+    """The user may not list what decisions depend on; the scheduler may answer instead."""
+
+
 class ClusterSource:
     """The cluster of a command's options, and the files beside it."""
 
@@ -48,6 +52,8 @@ class ClusterSource:
         self._live: LiveCluster | None = None
         self.is_chosen = any(options.get(name) for name in CLUSTER_PARAMETERS)
         self.is_offline = bool(options.get("offline"))
+        #: Whether the scheduler answers, because the objects of the cluster may not be listed.
+        self.is_denied = False
         if self.is_offline and self.is_chosen:
             raise click.UsageError("--offline contradicts --kubeconfig, --context and --master; drop one of them.")
 
@@ -83,6 +89,8 @@ class ClusterSource:
         has_nodes = any(isinstance(entry, kube.KubeNode) for entry in objects)
         if not self._is_online(has_nodes=has_nodes):
             return ClusterBeside()
+        if self.is_denied:
+            return ClusterBeside((), self._find)
         found: Any = self.read().found.objects
         return ClusterBeside(found, self._find)
 
@@ -169,12 +177,14 @@ class ClusterSource:
         import asyncio
 
         from stromboli.cli.options.connection import request_errors
-        from stromboli.planner.live.errors import ClusterError
+        from stromboli.planner.live.errors import AccessDenied, ClusterError
 
         connection = self.required()
         try:
             with request_errors(connection, "objects of this kind"):
                 return asyncio.run(_read(connection, self._options["installation"]))
+        except AccessDenied as error:
+            raise ListingDenied(error) from error
         except ClusterError as error:
             raise Failure(error) from error
 

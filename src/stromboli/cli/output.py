@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextvars import ContextVar
 from dataclasses import dataclass, field
 from traceback import extract_tb, format_exception
 from typing import IO, Any
@@ -16,9 +17,15 @@ _REMOVED = dict.fromkeys(_CONTROLS)
 _ESCAPED = {code: f"\\u{code:04x}" for code in _CONTROLS if code >= 0x7F}
 
 
+#: Replaces names in texts for people who may not read them; every text of an object passes `escape_controls`.
+name_filter: ContextVar[Callable[[str], str] | None] = ContextVar("name_filter", default=None)
+
+
 def escape_controls(text: str) -> str:
     """Remove terminal control and bidirectional characters: names come from untrusted manifests."""
-    return text if text.isprintable() else text.translate(_REMOVED)
+    plain = text if text.isprintable() else text.translate(_REMOVED)
+    hide = name_filter.get()
+    return plain if hide is None else hide(plain)
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,12 +46,18 @@ class Printout:
     further: Mapping[str, Callable[[], str]] = field(default_factory=dict)
 
     def echo(self, output: str) -> None:
+        """Print the result, and the warnings where the result does not have them."""
+        if output not in ("json", "yaml"):
+            warn(self.warnings)
+        self.echo_result(output)
+
+    def echo_result(self, output: str) -> None:
+        """Print the result alone."""
         if output == "json":
             echo_json(self.data())
         elif output == "yaml":
             echo_yaml(self.data(), is_stream=self.is_stream)
         else:
-            warn(self.warnings)
             self._echo_text(output)
 
     def _echo_text(self, output: str) -> None:

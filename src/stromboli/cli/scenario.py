@@ -147,6 +147,10 @@ class Scenario:
         """Report whether the output is about jobs that are about to be submitted."""
         return self.selection.submission is not None
 
+    def nameable(self, plan: SchedulingPlan) -> SchedulingPlan:
+        """Return the part of the plan whose jobs the user may name."""
+        return plan
+
     def shown(self, plan: SchedulingPlan) -> SchedulingPlan:
         """Return the part of the plan that the output is about."""
         from stromboli.planner.live.focus import limited_to

@@ -11,7 +11,7 @@ from stromboli.install.installation import NAME, Installation, labels
 from stromboli.install.network_policies import network_policy_documents
 from stromboli.install.processes import configuration_name, processes
 from stromboli.install.roles import metrics_reader_document, role_documents, user_role_documents
-from stromboli.install.workloads import workload_documents
+from stromboli.install.workloads import visibility_documents, workload_documents
 from stromboli.kube.crds.install import crd_documents
 
 Document = dict[str, Any]
@@ -40,6 +40,7 @@ def _roles(installation: Installation) -> list[Document]:
             controllers=installation.controllers,
             discover=bool(installation.discover_hypernodes),
             requests=installation.binder,
+            visibility=installation.visibility,
         )
     if installation.share_gpus:
         documents += gpu_sharing_documents("binder" if installation.binder else "scheduler", installation.namespace)
@@ -65,7 +66,8 @@ def _configuration(installation: Installation) -> list[Document]:
 
 
 def _workloads(installation: Installation) -> list[Document]:
-    return [each for process in processes(installation) for each in workload_documents(process, installation)]
+    documents = [each for process in processes(installation) for each in workload_documents(process, installation)]
+    return [*documents, *(visibility_documents(installation) if installation.visibility else ())]
 
 
 PARTS: dict[str, Callable[[Installation], list[Document]]] = {

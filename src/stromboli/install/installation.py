@@ -77,7 +77,8 @@ class Installation:
     scheduler_egress_ports: tuple[int, ...] = ()
     #: Ports of pods, to which the controllers may connect for probes of JobFlows.
     controller_egress_ports: tuple[int, ...] = ()
-
+    #: Whether the scheduler answers people who may not read the cluster, as an aggregated API.
+    visibility: bool = True
     #: The size of the volume of the history, such as 10Gi; empty for a volume that ends with the pod.
     history_storage: str = ""
     #: The Secret whose key `dsn` is the PostgreSQL server of the history; empty for a file.

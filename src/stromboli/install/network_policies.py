@@ -40,11 +40,12 @@ def _of_process(process: InstalledProcess, installation: Installation) -> Docume
 
 
 def _incoming(process: InstalledProcess, installation: Installation) -> list[Document]:
+    people = [] if process.visibility_port is None else [{"ports": [_port(process.visibility_port)]}]
     if process.metrics_port is None:
-        return []
+        return people
     key, _, value = installation.metrics_from.partition("=")
     namespaces = {"matchLabels": {key: value}} if key else {}
-    return [{"from": [{"namespaceSelector": namespaces}], "ports": [_port(process.metrics_port)]}]
+    return [*people, {"from": [{"namespaceSelector": namespaces}], "ports": [_port(process.metrics_port)]}]
 
 
 def _policy(metadata: Document, pods: Document, incoming: list[Document], outgoing: list[Document]) -> Document:

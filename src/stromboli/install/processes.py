@@ -13,6 +13,7 @@ from stromboli.install.roles import LEASES
 CONFIGURATION_FOLDER = "/volcano.scheduler"
 """The path of the configuration in Volcano's own manifests."""
 METRICS_PORT = 8080
+VISIBILITY_PORT = 8443
 HISTORY_FOLDER = "/history"
 HISTORY_CLAIM = f"{NAME}-scheduler-history"
 
@@ -27,6 +28,8 @@ class InstalledProcess:
     requests: dict[str, str]
     limits: dict[str, str]
     metrics_port: int | None = None
+    #: Where people ask; None if they cannot.
+    visibility_port: int | None = None
     #: Volumes by mount path.
     mounts: dict[str, dict[str, object]] = field(default_factory=dict)
     #: Environment variables, as in a container.
@@ -63,11 +66,13 @@ def scheduler(installation: Installation) -> InstalledProcess:
             f"--leader-elect-resource-name={LEASES['scheduler']}",
             "--log-format=json",
             *(() if installation.history_secret else (f"--history={HISTORY_FOLDER}/history.db",)),
+            *((f"--visibility-address=:{VISIBILITY_PORT}",) if installation.visibility else ()),
             *(("--bind-mode=request",) if installation.binder else ()),
             *(("--evict-by-delete=true",) if installation.evict_by_delete else ()),
         ),
         health_port=11251,
         metrics_port=METRICS_PORT,
+        visibility_port=VISIBILITY_PORT if installation.visibility else None,
         requests={"cpu": "500m", "memory": "256Mi"},
         limits={"memory": "2Gi"},
         mounts={

@@ -34,6 +34,7 @@ from stromboli.kube.objects.catalogue import (
     VOLUMES,
 )
 from stromboli.kube.objects.resources import Resource
+from stromboli.visibility.questions import GROUP, RESOURCES
 
 FOLLOWED = ("list", "watch")
 
@@ -199,6 +200,10 @@ _VIEWER = (
     ),
 )
 
+_ASKS = "ask the scheduler about the jobs of the namespace, with numbers for those of others"
+#: Rights of people of a namespace: every resource of the aggregated API.
+_USER = tuple(Right(GROUP, resource.name, resource.verbs, _ASKS) for resource in RESOURCES)
+
 #: Rights by user role.
 USER_RIGHTS = {
     "view": (
@@ -211,5 +216,6 @@ USER_RIGHTS = {
         Right(QUEUES.group, "queues", _WRITES, "create and change queues"),
         Right(QUEUES.group, "queues/status", ("patch", "update"), "close and open queues"),
     ),
+    "user": _USER,
     "viewer": _VIEWER,
 }

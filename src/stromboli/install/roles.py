@@ -31,7 +31,13 @@ LEASES = {"scheduler": "stromboli", "controller": "stromboli-controller", "binde
 METRICS_READER_RULES = [{"nonResourceURLs": ["/metrics"], "verbs": ["get"]}]
 
 #: The aggregated roles of Kubernetes, by user role.
-_PART_OF = {"view": ("view", "edit", "admin"), "edit": ("edit", "admin"), "queues": (), "viewer": ()}
+_PART_OF = {
+    "view": ("view", "edit", "admin"),
+    "edit": ("edit", "admin"),
+    "queues": (),
+    "user": ("view", "edit", "admin"),
+    "viewer": (),
+}
 
 Document = dict[str, Any]
 
@@ -46,12 +52,13 @@ def role_documents(
     controllers: Collection[str] = CONTROLLERS,
     discover: bool = False,
     requests: bool = False,
+    visibility: bool = True,
 ) -> list[Document]:
     """Roles and bindings of the service account of a process.
 
     `process` is one of PROCESSES or OPTIONAL. Without an `account`, it is the one that `stromboli manifests` creates.
     `lease` is the name of the lease; an empty one disables leader election. With `requests`, a scheduler writes bind
-    requests instead of binding.
+    requests instead of binding; with `visibility`, it answers people.
     """
     rights = rights_of(
         process, evict_by_delete=evict_by_delete, controllers=controllers, discover=discover, requests=requests
@@ -65,7 +72,16 @@ def role_documents(
             _role("Role", name, process, lease_rights(lease), namespace=namespace),
             _binding("Role", name, process, subject, namespace),
         ]
+    if process == "scheduler" and visibility:
+        documents.append(_proxy_binding(process, subject))
     return documents
+
+
+def _proxy_binding(process: str, subject: Document) -> Document:
+    """The right to read how the API server proves that it forwards a request; the role exists in every cluster."""
+    binding = _binding("Role", f"{NAME}-{process}-authentication", process, subject, "kube-system")
+    binding["roleRef"]["name"] = "extension-apiserver-authentication-reader"
+    return binding
 
 
 def rights_of(

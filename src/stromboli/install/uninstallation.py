@@ -66,6 +66,7 @@ WRITTEN = (
     Listed("v1", "nodes", "Node", has_status=True),
 )
 _INSTALLED = (
+    Listed("apiregistration.k8s.io/v1", "apiservices", "APIService"),
     Listed("v1", "services", "Service", is_namespaced=True),
     Listed("policy/v1", "poddisruptionbudgets", "PodDisruptionBudget", is_namespaced=True),
     Listed("networking.k8s.io/v1", "networkpolicies", "NetworkPolicy"),

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from stromboli.install.installation import Installation, labels, selected
+from stromboli.install.installation import NAME, Installation, labels, selected
 from stromboli.install.processes import HISTORY_CLAIM, InstalledProcess
+from stromboli.visibility.questions import GROUP, VERSION
 
 USER = 65532
 """A user ID that is not used elsewhere."""
@@ -76,7 +77,7 @@ def _pod(process: InstalledProcess, installation: Installation) -> Document:
 
 
 def _container(process: InstalledProcess, installation: Installation) -> Document:
-    ports = {"metrics": process.metrics_port, "health": process.health_port}
+    ports = {"metrics": process.metrics_port, "health": process.health_port, "visibility": process.visibility_port}
     container: Document = {
         "name": process.component,
         "image": installation.image,
@@ -145,6 +146,40 @@ def _service(process: InstalledProcess, port: int, installation: Installation) -
             "ports": [{"name": "metrics", "port": port, "targetPort": "metrics"}],
         },
     }
+
+
+def visibility_documents(installation: Installation) -> list[Document]:
+    """The aggregated API of the scheduler: a Service, and what makes API servers forward its requests there.
+
+    The certificate of the scheduler is made at its start, so that the API server cannot verify it; it sends no secrets,
+    and the scheduler verifies the API server by its client certificate.
+    """
+    name = f"{NAME}-visibility"
+    service = {"name": name, "namespace": installation.namespace}
+    return [
+        {
+            "apiVersion": "v1",
+            "kind": "Service",
+            "metadata": {**service, "labels": labels("scheduler")},
+            "spec": {
+                "selector": selected("scheduler"),
+                "ports": [{"name": "visibility", "port": 443, "targetPort": "visibility"}],
+            },
+        },
+        {
+            "apiVersion": "apiregistration.k8s.io/v1",
+            "kind": "APIService",
+            "metadata": {"name": f"{VERSION}.{GROUP}", "labels": labels("scheduler")},
+            "spec": {
+                "group": GROUP,
+                "version": VERSION,
+                "groupPriorityMinimum": 100,
+                "versionPriority": 100,
+                "service": {**service, "port": 443},
+                "insecureSkipTLSVerify": True,
+            },
+        },
+    ]
 
 
 def _metadata(process: InstalledProcess, installation: Installation) -> Document:

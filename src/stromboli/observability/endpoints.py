@@ -12,9 +12,7 @@ import asyncio
 import contextlib
 import json
 import ssl
-import threading
 from collections.abc import Callable, Mapping
-from concurrent.futures import Future
 from typing import Protocol
 
 from aiohttp import web
@@ -25,14 +23,13 @@ from stromboli.observability.health import Health, HealthReport
 from stromboli.serving.access import AccessReviews
 from stromboli.serving.address import Address, parse_address
 from stromboli.serving.guard import AccessControl, Handler
+from stromboli.serving.server_thread import ServerThread
 from stromboli.serving.tls import TlsSettings
 from stromboli.serving.web_server import WebServer
 
 METRICS_ADDRESS = "127.0.0.1:8080"
 HEALTH_ADDRESS = "127.0.0.1:11251"
 
-_SECONDS_TO_START = 10.0
-_SECONDS_TO_STOP = 5.0
 _MAX_BODY = 1024
 _HEADERS = {"X-Content-Type-Options": "nosniff", "Cache-Control": "no-store"}
 
@@ -44,8 +41,10 @@ class MetricsRenderer(Protocol):
         """Return the text and its content type, in a format that the client accepts."""
 
 
-class Endpoints:
+class Endpoints(ServerThread):
     """Serves both addresses; an empty address is not served."""
+
+    name = "endpoints"
 
     def __init__(
         self,
@@ -59,6 +58,7 @@ class Endpoints:
         tls: TlsSettings | None = None,
     ) -> None:
         """Metrics on an address that is not a loopback one require `access`. Raises InvalidCertificate."""
+        super().__init__()
         self._metrics = metrics
         self._health = health
         self._configuration = configuration
@@ -72,32 +72,8 @@ class Endpoints:
         self._certificate = (tls or TlsSettings()).certificate(exposed) if exposed else None
         #: The actual addresses, after the start.
         self.addresses: dict[str, Address] = {}
-        self._thread: threading.Thread | None = None
-        self._loop: asyncio.AbstractEventLoop | None = None
-        self._stopping: asyncio.Event | None = None
 
     # -- lifecycle ----------------------------------------------------------------------------------------------
-
-    def start(self) -> None:
-        """Start to serve; returns when the addresses respond. Raises ListenError."""
-        started: Future[None] = Future()
-        self._thread = threading.Thread(target=self._run, args=(started,), name="endpoints", daemon=True)
-        self._thread.start()
-        try:
-            started.result(_SECONDS_TO_START)
-        except BaseException:
-            self.stop()
-            raise
-
-    def stop(self) -> None:
-        """Stop serving; returns when the addresses are free. May be called twice, or without a start."""
-        loop, stopping, thread = self._loop, self._stopping, self._thread
-        if thread is None:
-            return
-        if loop is not None and stopping is not None and not loop.is_closed():
-            loop.call_soon_threadsafe(stopping.set)
-        thread.join(_SECONDS_TO_STOP)
-        self._thread = None
 
     def __enter__(self) -> Endpoints:
         self.start()
@@ -106,26 +82,14 @@ class Endpoints:
     def __exit__(self, *_: object) -> None:
         self.stop()
 
-    def _run(self, started: Future[None]) -> None:
-        with asyncio.Runner() as runner:
-            runner.run(self._serve(started))
-
-    async def _serve(self, started: Future[None]) -> None:
-        self._loop, self._stopping = asyncio.get_running_loop(), asyncio.Event()
-        async with contextlib.AsyncExitStack() as stack:
-            try:
-                reviews = await stack.enter_async_context(self._access.reviews()) if self._access else None
-                if self._certificate is not None:
-                    stack.callback(asyncio.create_task(self._certificate.watch()).cancel)
-                for name, address in self._parsed.items():
-                    server = WebServer(self._application(name, reviews))
-                    stack.push_async_callback(server.stop)
-                    self.addresses[name] = await server.start(address, self._context(name))
-            except Exception as error:
-                started.set_exception(error)
-            else:
-                started.set_result(None)
-                await self._stopping.wait()
+    async def serve(self, stack: contextlib.AsyncExitStack) -> None:
+        reviews = await stack.enter_async_context(self._access.reviews()) if self._access else None
+        if self._certificate is not None:
+            stack.callback(asyncio.create_task(self._certificate.watch()).cancel)
+        for name, address in self._parsed.items():
+            server = WebServer(self._application(name, reviews))
+            stack.push_async_callback(server.stop)
+            self.addresses[name] = await server.start(address, self._context(name))
 
     def _context(self, name: str) -> ssl.SSLContext | None:
         return self._certificate.context if name == "metrics" and self._certificate else None

@@ -130,6 +130,10 @@ class LeaderProcess(Generic[W]):
     def checks(self, worker: W) -> None:
         """Add checks besides those of the loop, the watches and the election."""
 
+    def further_addresses(self, worker: W) -> contextlib.AbstractContextManager[object]:
+        """Serve more than metrics and health while the worker runs."""
+        return contextlib.nullcontext()
+
     def close(self) -> None:
         """Called after the work has ended."""
 
@@ -140,7 +144,7 @@ class LeaderProcess(Generic[W]):
         client = self.client(given.connect(), qps=given.api_rate, burst=given.api_burst, may_write=self.is_leader)
         async with client:
             worker = self.make(client)
-            with self._served(worker), self._elected(worker), self.signals(worker):
+            with self._served(worker), self.further_addresses(worker), self._elected(worker), self.signals(worker):
                 self._running = asyncio.ensure_future(worker.run())
                 collecting = asyncio.ensure_future(_collect_garbage(worker.watches))
                 await self._wait(self._running)

@@ -98,13 +98,8 @@ class Forecaster:
     async def _calculated(self) -> dict[str, Range]:
         with tempfile.TemporaryDirectory(dir=self._components.options.dump_folder or None) as folder:
             path = Path(folder) / "forecast.json.gz"
-            await asyncio.to_thread(write_dump, path, self._dump())
+            await asyncio.to_thread(write_dump, path, dump_of(self._components, self._wall_clock))
             return _ranges(await self._output_of(path))
-
-    def _dump(self) -> Dump:
-        components = self._components
-        options = {"defaultQueue": components.options.default_queue}
-        return Dump(contents_of(components.cluster), self._wall_clock(), components.policy.text, options)
 
     async def _output_of(self, path: Path) -> bytes:
         """Run the command. Raises ValueError if it fails."""
@@ -127,6 +122,12 @@ class Forecaster:
         if process.returncode not in (0, 3):
             raise ValueError(problems.decode(errors="replace").strip()[-500:] or f"exit code {process.returncode}")
         return output
+
+
+def dump_of(components: Components, wall_clock: Callable[[], float] = time.time) -> Dump:
+    """Return the present state and policy for other processes, without decisions."""
+    options = {"defaultQueue": components.options.default_queue}
+    return Dump(contents_of(components.cluster), wall_clock(), components.policy.text, options)
 
 
 def _ranges(output: bytes) -> dict[str, Range]:

@@ -13,7 +13,7 @@ import os
 import signal
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -23,12 +23,14 @@ from stromboli.kube.election.leadership import Leadership
 from stromboli.observability.metrics.scheduler import SchedulerMetrics
 from stromboli.observability.process import ExitStatus, LeaderProcess, ProcessSettings
 from stromboli.observability.signals import signal_handlers
+from stromboli.scheduler.answers import answering_server
 from stromboli.scheduler.dumps import DumpWriter
 from stromboli.scheduler.loop import Scheduler
 from stromboli.scheduler.options import SchedulerOptions
 from stromboli.scheduler.policy import ActivePolicy
 from stromboli.scheduler.set_aside import ANNOTATION
 from stromboli.scheduler.watchdog import Watchdog, where_thread_is
+from stromboli.visibility.server import VisibilityServer
 
 log = logging.getLogger("stromboli.scheduler")
 
@@ -81,6 +83,8 @@ class SchedulerSettings(ProcessSettings):
     options: SchedulerOptions
     #: Plugins of direct binding, besides the built-in ones.
     binder_plugins: Sequence[BinderPlugin] = ()
+    #: Where people ask who may not read the cluster; empty for nowhere.
+    visibility_address: str = ""
 
 
 class SchedulerProcess(LeaderProcess[Scheduler]):
@@ -94,6 +98,7 @@ class SchedulerProcess(LeaderProcess[Scheduler]):
         self.policy = settings.policy(self.metrics)
         self._options = settings.options
         self._binder_plugins = settings.binder_plugins
+        self._visibility = settings.visibility_address
         self._succession: FencingCheck | None = None
         self._watchdog: Watchdog | None = None
 
@@ -154,6 +159,20 @@ class SchedulerProcess(LeaderProcess[Scheduler]):
         if worker.shard is not None:
             keeper = worker.shard
             self.health.check_ready("shard", lambda: keeper.problem or None)
+
+    @contextlib.contextmanager
+    def further_addresses(self, worker: Scheduler) -> Iterator[VisibilityServer | None]:
+        """Answer people who may not read the cluster."""
+        if not self._visibility:
+            yield None
+            return
+        server = answering_server(self._visibility, worker, self._settings.connect, tls=self._settings.tls)
+        server.start()
+        log.info("endpoint started", extra={"endpoint": server.name, "url": f"https://{server.address}"})
+        try:
+            yield server
+        finally:
+            server.stop()
 
     def configuration(self, worker: Scheduler) -> dict[str, object]:
         configuration = self.policy.program.configuration

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ipaddress
 from dataclasses import dataclass
+from urllib.parse import urlsplit
 
 MAX_PORT = 65535
 
@@ -37,6 +38,11 @@ def parse_address(text: str) -> Address:
     elif ":" in host:
         raise ValueError(f"{text!r} is not an address to listen on; put [ and ] around {host}")
     return Address(host or None, int(port))
+
+
+def is_loopback_url(url: str) -> bool:
+    """Report whether a URL is one of this machine."""
+    return Address(urlsplit(url).hostname, 0).is_loopback
 
 
 class ListenError(RuntimeError):

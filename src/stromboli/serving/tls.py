@@ -46,11 +46,18 @@ class Certificate:
         self._files = tuple(Path(file) for file in (certificate, key, client_authority) if file)
         self._certificate, self._key, self._client_authority = certificate, key, client_authority
         self._on_reload = on_reload
+        self._trusted: list[str] = []
         self._signature = self._current_signature()
         self._latest = self._load()
         #: The listening context, which hands every connection to the latest context.
         self.context = self._load()
         self.context.sni_callback = self._use_latest
+
+    def trust_clients(self, authorities: str) -> None:
+        """Ask clients for a certificate, which they may omit, and verify it against these authorities too."""
+        self._trusted.append(authorities)
+        for context in (self.context, self._latest):
+            trust_clients(context, authorities)
 
     async def watch(self) -> None:
         """Check the files until cancelled."""
@@ -90,10 +97,18 @@ class Certificate:
                 context.load_verify_locations(self._client_authority)
             except (OSError, ValueError) as error:
                 raise InvalidCertificate(f"{self._client_authority}: {_reason(error)}") from error
+        for authorities in self._trusted:
+            trust_clients(context, authorities)
         return context
 
     def _use_latest(self, connection: ssl.SSLObject, name: str | None, listening: ssl.SSLContext) -> None:
         connection.context = self._latest
+
+
+def trust_clients(context: ssl.SSLContext, authorities: str) -> None:
+    """Verify certificates of clients against these authorities, in PEM. Raises ssl.SSLError."""
+    context.load_verify_locations(cadata=authorities)
+    context.verify_mode = ssl.CERT_OPTIONAL
 
 
 def _check_access(files: Iterable[Path]) -> None:
@@ -130,6 +145,10 @@ class SelfSigned:
         hosts = dict.fromkeys(filter(None, (address.host, socket.gethostname(), "localhost", "127.0.0.1")))
         self.context = make_certificates(list(hosts)).server_context()
         self.context.minimum_version = ssl.TLSVersion.TLSv1_2
+
+    def trust_clients(self, authorities: str) -> None:
+        """Ask clients for a certificate, which they may omit, and verify it against these authorities too."""
+        trust_clients(self.context, authorities)
 
     async def watch(self) -> None:
         """Wait until cancelled: nothing changes."""

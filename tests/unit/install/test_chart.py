@@ -75,6 +75,16 @@ def _plain(document: Document) -> Document:
     return document
 
 
+def test_certificate_of_the_aggregated_api_can_be_verified(chart: helm_python.Chart) -> None:
+    name = "APIService v1alpha1.visibility.stromboli.dev"
+    assert rendered(chart, {})[name]["spec"]["insecureSkipTLSVerify"] is True
+    verified = rendered(chart, {"visibility": {"caBundle": "PEM"}})[name]["spec"]
+    assert (verified["caBundle"], "insecureSkipTLSVerify" in verified) == ("UEVN", False)
+    injected = rendered(chart, {"visibility": {"annotations": {"cert-manager.io/inject-ca-from": "a/b"}}})[name]
+    assert injected["metadata"]["annotations"] == {"cert-manager.io/inject-ca-from": "a/b"}
+    assert "insecureSkipTLSVerify" not in injected["spec"]
+
+
 # -- the same installation --------------------------------------------------------------------------------------------
 
 POLICY = 'actions: "allocate"\ntiers:\n- plugins:\n  - name: gang\n'
@@ -107,6 +117,7 @@ SAME: list[tuple[str, Values, list[str]]] = [
     ),
     ("a server for the history", {"scheduler": {"history": {"secret": "history"}}}, ["--history-secret", "history"]),
     ("a binder", {"binder": {"enabled": True}}, ["--with-binder"]),
+    ("no answers to people", {"visibility": {"enabled": False}}, ["--without-visibility"]),
     ("shared GPUs", {"gpuSharing": {"enabled": True}}, ["--share-gpus"]),
     (
         "shared GPUs and a binder",
@@ -179,9 +190,13 @@ def test_chart_version_is_package_version(chart: helm_python.Chart) -> None:
 # -- what only the chart can do ---------------------------------------------------------------------------------------
 
 
+#: Objects whose names are those of a kind or a version.
+_OF_CLUSTERS = ("CustomResourceDefinition", "APIService")
+
+
 def test_object_names_contain_release(chart: helm_python.Chart) -> None:
     found = rendered(chart, {}, name="night", namespace="batch")
-    assert all(name.split()[1].startswith("night-stromboli") for name in found if "CustomResource" not in name)
+    assert all(name.split()[1].startswith("night-stromboli") for name in found if not name.startswith(_OF_CLUSTERS))
     deployment = found["Deployment night-stromboli-scheduler"]
     assert deployment["metadata"]["namespace"] == "batch"
     assert deployment["spec"]["selector"]["matchLabels"]["app.kubernetes.io/instance"] == "night"
@@ -259,8 +274,12 @@ def test_values_reach_the_process(chart: helm_python.Chart, values: Values, argu
 
 
 LEFT_OUT: list[tuple[str, Values, set[str]]] = [
-    ("no metrics", {"metrics": {"enabled": False}}, {"Service"}),
-    ("Volcano: no metrics", {"custom": {"scheduler_metrics_enable": False}}, {"Service"}),
+    ("no metrics", {"metrics": {"enabled": False}, "visibility": {"enabled": False}}, {"Service", "APIService"}),
+    (
+        "Volcano: no metrics",
+        {"custom": {"scheduler_metrics_enable": False}, "visibility": {"enabled": False}},
+        {"Service", "APIService"},
+    ),
     ("no roles", {"rbac": {"create": False}}, {"ClusterRole", "ClusterRoleBinding", "Role", "RoleBinding"}),
     (
         "no budgets",
@@ -275,7 +294,7 @@ LEFT_OUT: list[tuple[str, Values, set[str]]] = [
     (
         "no election",
         {"leaderElection": {"enabled": False}, "scheduler": {"replicaCount": 1}, "controller": {"replicaCount": 1}},
-        {"Role", "RoleBinding"},
+        {"Role"},
     ),
 ]
 

@@ -42,7 +42,8 @@ def test_all_objects_are_included() -> None:
     found = [kind.split()[0] for kind in printed()]
     assert found[0] == "Namespace"
     assert {kind: found.count(kind) for kind in sorted(set(found))} == {
-        "ClusterRole": 7,
+        "APIService": 1,
+        "ClusterRole": 8,
         "ClusterRoleBinding": 2,
         "ConfigMap": 1,
         "CustomResourceDefinition": 11,
@@ -51,8 +52,8 @@ def test_all_objects_are_included() -> None:
         "NetworkPolicy": 2,
         "PodDisruptionBudget": 2,
         "Role": 2,
-        "RoleBinding": 2,
-        "Service": 2,
+        "RoleBinding": 3,
+        "Service": 3,
         "ServiceAccount": 2,
     }
 
@@ -118,6 +119,30 @@ def test_service_selects_metrics_port() -> None:
     assert service["metadata"]["annotations"] == {f"prometheus.io/{name}": value for name, value in scraped.items()}
 
 
+def test_aggregated_api_reaches_the_scheduler() -> None:
+    found = printed()
+    service, registered = found["Service stromboli-visibility"], found["APIService v1alpha1.visibility.stromboli.dev"]
+    (port,) = service["spec"]["ports"]
+    assert service["spec"]["selector"] == found[SCHEDULER]["spec"]["template"]["metadata"]["labels"]
+    (open_port,) = [each for each in container(found[SCHEDULER])["ports"] if each["name"] == port["targetPort"]]
+    assert flags(found[SCHEDULER], "--visibility-address") == [f":{open_port['containerPort']}"]
+    assert registered["spec"]["service"] == {
+        "name": "stromboli-visibility", "namespace": "stromboli-system", "port": port["port"]
+    }  # fmt: skip
+
+
+def test_installation_without_visibility_has_none_of_it() -> None:
+    found = printed("--without-visibility")
+    usual = printed()
+    assert usual.keys() - found.keys() == {
+        "APIService v1alpha1.visibility.stromboli.dev", "Service stromboli-visibility",
+        "RoleBinding stromboli-scheduler-authentication",
+    }  # fmt: skip
+    assert flags(found[SCHEDULER], "--visibility-address") == []
+    (rule,) = found["NetworkPolicy stromboli-scheduler"]["spec"]["ingress"]
+    assert "from" in rule
+
+
 def test_scheduler_configuration_is_mounted_from_config_map() -> None:
     found = printed()
     (path,) = flags(found[SCHEDULER], "--scheduler-conf")
@@ -150,7 +175,9 @@ def test_pods_comply_with_restricted_standard(process: str) -> None:
 def test_namespaced_objects_use_the_namespace() -> None:
     found = printed("--namespace", "batch")
     homes = {kind: each["metadata"].get("namespace") for kind, each in found.items()}
+    assert homes.pop("RoleBinding stromboli-scheduler-authentication") == "kube-system"
     assert {home for kind, home in homes.items() if kind.split()[0] in documents_with_a_home()} == {"batch"}
+    assert found["APIService v1alpha1.visibility.stromboli.dev"]["spec"]["service"]["namespace"] == "batch"
     subjects = [subject for each in found.values() for subject in each.get("subjects", ())]
     assert {subject["namespace"] for subject in subjects} == {"batch"}
     assert "Namespace batch" in found
@@ -203,7 +230,7 @@ KINDS_OF_PARTS = {
     "roles": {"ServiceAccount", "ClusterRole", "ClusterRoleBinding", "Role", "RoleBinding"},
     "network-policies": {"NetworkPolicy"},
     "configuration": {"ConfigMap"},
-    "workloads": {"Deployment", "PodDisruptionBudget", "Service"},
+    "workloads": {"APIService", "Deployment", "PodDisruptionBudget", "Service"},
 }
 
 

@@ -45,10 +45,10 @@ def test_only_served_ports_are_open(installed: dict[str, dict[str, Any]], proces
 
 
 @pytest.mark.parametrize("process", PROCESSES)
-def test_only_the_webhook_is_open_to_all(installed: dict[str, dict[str, Any]], process: str) -> None:
+def test_only_what_api_servers_call_is_open_to_all(installed: dict[str, dict[str, Any]], process: str) -> None:
     rules = installed[f"NetworkPolicy stromboli-{process}"]["spec"].get("ingress", [])
     assert ports([rule for rule in rules if "from" not in rule]) == (
-        {("TCP", 8443)} if process == "admission" else set()
+        {("TCP", 8443)} if process in ("admission", "scheduler") else set()
     )
 
 
@@ -60,7 +60,7 @@ def test_processes_reach_api_servers_and_names_only(installed: dict[str, dict[st
 
 def test_metrics_are_open_to_labelled_namespaces() -> None:
     key, _, value = METRICS_FROM.partition("=")
-    (rule,) = printed()["NetworkPolicy stromboli-scheduler"]["spec"]["ingress"]
+    (rule,) = printed()["NetworkPolicy stromboli-controller"]["spec"]["ingress"]
     assert rule["from"] == [{"namespaceSelector": {"matchLabels": {key: value}}}]
 
 

@@ -124,7 +124,8 @@ def test_bindings_connect_account_and_roles() -> None:
     documents = role_documents("scheduler", "batch", account="night-shift", lease="night")
     roles = {(each["kind"], each["metadata"]["name"]) for each in documents if "rules" in each}
     bindings = [each for each in documents if "roleRef" in each]
-    assert {(each["roleRef"]["kind"], each["roleRef"]["name"]) for each in bindings} == roles
+    existing = ("Role", "extension-apiserver-authentication-reader")
+    assert {(each["roleRef"]["kind"], each["roleRef"]["name"]) for each in bindings} == {*roles, existing}
     for each in bindings:
         assert each["subjects"] == [{"kind": "ServiceAccount", "name": "night-shift", "namespace": "batch"}]
     assert [rule.get("resourceNames") for each in documents if each["kind"] == "Role" for rule in each["rules"]] == [
@@ -147,6 +148,7 @@ PART_OF: dict[str, set[str]] = {
     "stromboli-view": {"view", "edit", "admin"},
     "stromboli-edit": {"edit", "admin"},
     "stromboli-queues": set(),
+    "stromboli-user": {"view", "edit", "admin"},
     "stromboli-viewer": set(),
 }
 

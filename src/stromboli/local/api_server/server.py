@@ -131,6 +131,10 @@ class ApiServer:
         """Number of open watches."""
         return self._front.open_watches
 
+    def aggregate(self, group: str, url: str) -> None:
+        """Forward the requests of an API group to another server, as for an APIService."""
+        self._front.aggregated.register(group, url)
+
     def compact(self) -> None:
         """Drop the history: older watches and continued lists get 410 Expired."""
         self._plane.compact()

@@ -17,6 +17,7 @@ from stromboli.local.api_server.control_plane import ControlPlane
 from stromboli.local.api_server.errors import StatusError, internal_error, too_large, unauthorized
 from stromboli.local.api_server.faults import Answer, CutConnection, Delay, Faults, Garble, Hold, LoseAnswer, Oversize
 from stromboli.local.api_server.store import encode
+from stromboli.local.http.aggregation import AggregatedApis
 from stromboli.local.http.calls import ApiCall, parse_call
 from stromboli.local.http.documents import DiscoveryDocuments, is_public
 from stromboli.local.http.watch_streams import Streams
@@ -34,6 +35,7 @@ class HttpFront:
         self._documents = DiscoveryDocuments(plane.registry)
         self._authorization = f"Bearer {token}"
         self._streams = Streams(faults, bookmark_interval)
+        self.aggregated = AggregatedApis()
 
     def request(
         self,
@@ -65,6 +67,8 @@ class HttpFront:
         if not hmac.compare_digest(authorization.encode(), self._authorization.encode()) and not is_public(path):
             has_credentials = "Authorization" in request.headers
             raise unauthorized() if has_credentials else reject_anonymous(request.method, path, call)
+        if url := self.aggregated.url_of(path):
+            return await self.aggregated.forward(url, request)
         if call is None or not call.plural:
             return _response(self._documents.answer(path, request.headers.get("Accept", ""), request.host))
         if not self._faults:

@@ -80,6 +80,9 @@ ClusterRoleBinding  clusterrolebindings  -  -   -  -
     ("apiextensions.k8s.io", "v1"): """
 CustomResourceDefinition  customresourcedefinitions  crd,crds  -  api-extensions  status
 """,
+    ("apiregistration.k8s.io", "v1"): """
+APIService  apiservices  -  -  api-extensions  status
+""",
     ("admissionregistration.k8s.io", "v1"): """
 MutatingWebhookConfiguration    mutatingwebhookconfigurations    -  -  api-extensions  -
 ValidatingWebhookConfiguration  validatingwebhookconfigurations  -  -  api-extensions  -

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import AsyncIterator, Awaitable, Coroutine, Sequence
+from collections.abc import AsyncIterator, Awaitable, Coroutine, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -19,13 +19,15 @@ from stromboli.core.config.bind_options import REQUEST
 from stromboli.kube.client.client import Client
 from stromboli.kube.crds.install import install_crds
 from stromboli.kube.work.collection import collect_young_objects
-from stromboli.local.api_server.server import ApiServer
+from stromboli.local.api_server.server import ADDRESS, ApiServer
 from stromboli.local.fakes.controllers import FakeControllers
 from stromboli.local.fakes.kubelet.simulated_nodes import NodePool, create_nodes, node_documents
 from stromboli.local.up.published_policy import PolicyPublisher
+from stromboli.scheduler.answers import answering_server
 from stromboli.scheduler.loop import Scheduler
 from stromboli.scheduler.options import SchedulerOptions
 from stromboli.scheduler.policy import ActivePolicy
+from stromboli.visibility.questions import GROUP
 
 #: Simulated nodes have no real GPUs.
 _FAKE_GPUS = {"gpusharing": {"fake": "true"}}
@@ -99,9 +101,22 @@ async def local_cluster(
             binder = Binder(clients[4], load_plugins(BUILT_IN, options=_FAKE_GPUS))
             await stack.enter_async_context(_binding(running, binder))
         await stack.enter_async_context(_scheduling(running))
+        stack.enter_context(_answering(running))
         for pool in pools:
             await create_nodes(clients[0], node_documents(pool))
         yield running
+
+
+@contextlib.contextmanager
+def _answering(running: LocalCluster) -> Iterator[None]:
+    """Answer questions as an aggregated API, as an installation does."""
+    answering = answering_server(f"{ADDRESS}:0", running.scheduler, lambda: running.server.connection)
+    answering.start()
+    running.server.aggregate(GROUP, f"https://{answering.address}")
+    try:
+        yield
+    finally:
+        answering.stop()
 
 
 @contextlib.asynccontextmanager

@@ -117,6 +117,12 @@ READ = {
     "admission configuration --path-secret-file": "admission configuration --path-secret-file nowhere",
     "admission --client-ca-file": f"admission --master {NOWHERE} {CERTIFICATES} --client-ca-file nowhere",
     "admission configuration --ca-file": "admission configuration --ca-file nowhere",
+    "plan --scheduler-ca": "plan --scheduler-address https://127.0.0.1:1 --scheduler-ca nowhere",
+    "explain --scheduler-ca": "explain train --scheduler-address https://127.0.0.1:1 --scheduler-ca nowhere",
+    "jobs --scheduler-ca": "jobs --scheduler-address https://127.0.0.1:1 --scheduler-ca nowhere",
+    "job --scheduler-ca": "job train --scheduler-address https://127.0.0.1:1 --scheduler-ca nowhere",
+    "queues --scheduler-ca": "queues --scheduler-address https://127.0.0.1:1 --scheduler-ca nowhere",
+    "history --scheduler-ca": "history --scheduler-address https://127.0.0.1:1 --scheduler-ca nowhere",
     "up -f": "up -f nowhere",
     "up --conf": "up --conf nowhere",
 }

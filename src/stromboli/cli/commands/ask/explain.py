@@ -7,11 +7,13 @@ from typing import Any
 
 import click
 
+from stromboli.cli.answers.asking import asking_options, asking_scheduler
 from stromboli.cli.job_names import JobNames, find_job
 from stromboli.cli.options.settings import output_option
-from stromboli.cli.output import Failure
+from stromboli.cli.output import Failure, Printout
 from stromboli.cli.plan_output import explanation_printout
 from stromboli.cli.scenario import WAITING, Scenario, read_scenario, scenario_options
+from stromboli.visibility.questions import Question
 
 _EPILOG = """\b
 Examples:
@@ -58,6 +60,7 @@ def _size(path: str) -> int:
 @click.command(epilog=_EPILOG)
 @scenario_options
 @output_option()
+@asking_options
 @click.argument("job", shell_complete=_complete_job)
 def explain(output: str, job: str, **options: Any) -> None:
     """Show why a job waits, and what would let it start.
@@ -68,13 +71,20 @@ def explain(output: str, job: str, **options: Any) -> None:
 
     For evictions, the output names victim, preemptor and rule, and the pods that were kept.
     """
-    scenario = read_scenario(**options)
+    with asking_scheduler(Question("jobs/explanation", "", job, output), options):
+        scenario = read_scenario(**options)
+        _reject_without_known_pods(scenario, job)
+        printout, waits = explained(scenario, job)
+        printout.echo(output)
+        if scenario.unjudged or waits:
+            click.get_current_context().exit(WAITING)
+
+
+def explained(scenario: Scenario, job: str) -> tuple[Printout, bool]:
+    """Return the explanation of a job, and whether it waits. An unknown job ends the command."""
     plan = scenario.plan()
-    _reject_without_known_pods(scenario, job)
-    key = find_job(JobNames.of_plan(plan), job, scenario.selection.namespace)
-    explanation_printout(scenario, plan, key).echo(output)
-    if scenario.unjudged or (key in plan.groups and plan.groups[key].waiting):
-        click.get_current_context().exit(WAITING)
+    key = find_job(JobNames.of_plan(scenario.nameable(plan)), job, scenario.selection.namespace)
+    return explanation_printout(scenario, plan, key), key in plan.groups and plan.groups[key].waiting
 
 
 def _reject_without_known_pods(scenario: Scenario, name: str) -> None:

@@ -6,10 +6,13 @@ from typing import Any
 
 import click
 
+from stromboli.cli.answers.asking import asking_options, asking_scheduler, switches
 from stromboli.cli.forecasting import forecast_of, learned_option
 from stromboli.cli.options.settings import output_option
+from stromboli.cli.output import Printout
 from stromboli.cli.plan_output import plan_printout
-from stromboli.cli.scenario import WAITING, read_scenario, scenario_options
+from stromboli.cli.scenario import WAITING, Scenario, read_scenario, scenario_options
+from stromboli.visibility.questions import Question
 
 #: Submitted jobs that wait are forecast without being asked for, in this time and in clusters of this size.
 _QUICK_SECONDS = 1.0
@@ -40,6 +43,7 @@ Exit codes:
 @click.option("--explain", is_flag=True, help="Also explain every job that waits or searched for a domain.")
 @click.option("--when", is_flag=True, help="Also show when the waiting jobs are expected to start, as in forecast.")
 @learned_option
+@asking_options
 def plan(output: str, explain: bool, when: bool, history_address: str, **options: Any) -> None:
     """Show what the scheduler would do with a job, or with all.
 
@@ -47,12 +51,22 @@ def plan(output: str, explain: bool, when: bool, history_address: str, **options
     are a complete cluster, and no other is read. Without files, the output is about all jobs of the cluster. Nothing is
     written.
     """
-    scenario = read_scenario(**options)
+    question = Question("plans", "", output=output, parameters=switches(explain=explain, when=when))
+    with asking_scheduler(question, options):
+        scenario = read_scenario(**options)
+        printout, is_complete = planned(scenario, history_address, explain=explain, when=when)
+        printout.echo(output)
+        if not is_complete:
+            click.get_current_context().exit(WAITING)
+
+
+def planned(
+    scenario: Scenario, history_address: str, *, explain: bool = False, when: bool = False
+) -> tuple[Printout, bool]:
+    """Return the plan of a scenario, and whether every pod of its jobs is scheduled."""
     made = scenario.shown(scenario.plan())
     is_quick = scenario.has_submission and made.waiting and len(scenario.objects) <= _MAX_QUICK_OBJECTS
     seconds = None if when else _QUICK_SECONDS
     starts = forecast_of(scenario, history_address, made.waiting, seconds) if when or is_quick else None
-    explains = explain or scenario.has_submission
-    plan_printout(scenario, made, made.explained_jobs if explains else None, starts).echo(output)
-    if not scenario.is_judged or not made.is_complete:
-        click.get_current_context().exit(WAITING)
+    explained = made.explained_jobs if explain or scenario.has_submission else None
+    return plan_printout(scenario, made, explained, starts), scenario.is_judged and made.is_complete

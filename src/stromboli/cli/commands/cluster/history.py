@@ -2,21 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from typing import TYPE_CHECKING, Any
 
 import click
 
+from stromboli.cli.answers.asking import ask_for, asking_options
 from stromboli.cli.options.connection import kubeconfig_options
 from stromboli.cli.options.history import find_history, history_option, open_history
 from stromboli.cli.options.listing import namespace_options, scope_of, watch_option
-from stromboli.cli.options.settings import DURATION, output_option
+from stromboli.cli.options.settings import DURATION, output_option, reject_options
 from stromboli.cli.options.times import TIMESTAMP, clock_unless, now_option
 from stromboli.cli.output import Failure
 from stromboli.cli.text.tables import on_terminal
 from stromboli.cli.watching import HISTORY_SECONDS, watch_rows
+from stromboli.visibility.questions import Question
 
 if TYPE_CHECKING:
+    from stromboli.cli.output import Printout
     from stromboli.history.databases.database import Database
     from stromboli.history.query import HistoryFilter, JobHistory
 
@@ -74,6 +77,7 @@ class _Since(click.ParamType[float]):
 @now_option("The present time, for durations. Default: the clock.")
 @output_option()
 @watch_option
+@asking_options
 def history(job: str, output: str, now: float | None, watch: bool, **options: Any) -> None:
     """Show what happened to jobs: starts, evictions, failures.
 
@@ -83,30 +87,65 @@ def history(job: str, output: str, now: float | None, watch: bool, **options: An
     moment = clock_unless(now)
     if options["limit"] is None and output in ("table", "wide") and on_terminal():
         options["limit"] = _MAX_ON_TERMINAL
-    if not (address := find_history(options)):
-        raise Failure("the kubeconfig names no history, as that of stromboli up does; name one with --history")
-    wanted = _filter(job, moment, options)
+    if options["scheduler_address"] or not (address := find_history(options)):
+        if watch:
+            reject_options(("watch",), "where the scheduler answers; name a history with --history")
+        _ask(job, options, output)
+        return
+    namespace, _, name = job.rpartition("/")
+    scope = scope_of(options, namespace or _present_namespace(options))
+    wanted = _filter(
+        scope.namespace, name, moment, options["since"], options["queue"], options["states"], options["limit"]
+    )
     with open_history(address) as database:
         if watch:
             _watch(database, wanted, lambda: clock_unless(now), output)
         else:
-            (_echo_job if job else _echo_jobs)(database, wanted, moment, output)
+            recorded(database, wanted, moment).echo(output)
 
 
-def _filter(job: str, now: float, options: dict[str, Any]) -> HistoryFilter:
+def _ask(job: str, options: dict[str, Any], output: str) -> None:
+    """Ask the scheduler of the cluster of the kubeconfig, if there is one."""
+    from stromboli.core.model.values.times import format_timestamp
+
+    missing = Failure("the kubeconfig names no history, as that of stromboli up does; name one with --history")
+    if not (options["scheduler_address"] or _is_configured(options)):
+        raise missing
+    namespace, _, name = job.rpartition("/")
+    since = options["since"]
+    parameters = {
+        "since": f"{-since:g}" if since <= 0 else format_timestamp(since), "queue": options["queue"],
+        "state": ",".join(options["states"]), "limit": str(options["limit"] or ""),
+    }  # fmt: skip
+    asked = {key: value for key, value in parameters.items() if value}
+    question = Question("history", "", name, output, asked)
+    ask_for(question, {**options, "namespace": namespace or options["namespace"]}, missing)
+
+
+def filter_of(
+    namespace: str, job: str, now: float, *, queue: str, states: Collection[str], since: str, limit: str
+) -> HistoryFilter:
+    """Return the filter of the parameters of a question. Invalid ones end the command."""
+    if unknown := sorted(set(states) - set(_STATES)):
+        raise Failure(f"state {', '.join(unknown)} is not one of {', '.join(_STATES)}")
+    if limit and not limit.isdecimal():
+        raise Failure(f"limit {limit!r} is not a number")
+    return _filter(namespace, job, now, _Since().convert(since or "1d", None, None), queue, states, int(limit or 0))
+
+
+def _filter(
+    namespace: str, job: str, now: float, since: float, queue: str, states: Collection[str], limit: int | None
+) -> HistoryFilter:
     from stromboli.history.query import HistoryFilter
 
-    namespace, _, name = job.rpartition("/")
-    scope = scope_of(options, namespace or _present_namespace(options))
-    since = options["since"]
-    return HistoryFilter(
-        namespace=scope.namespace,
-        job=name,
-        queue=options["queue"],
-        states=frozenset(options["states"]),
-        since=None if job or not since else now + since if since < 0 else since,
-        limit=options["limit"] or None,
-    )
+    moment = None if job or not since else now + since if since < 0 else since
+    return HistoryFilter(namespace, job, queue, frozenset(states), moment, limit or None)
+
+
+def _is_configured(options: dict[str, Any]) -> bool:
+    from stromboli.kube.client.config.kubeconfig import kubeconfig_exists
+
+    return bool(options["kubeconfig"] or options["context"] or kubeconfig_exists())
 
 
 def _present_namespace(options: dict[str, Any]) -> str:
@@ -138,18 +177,20 @@ def _watch(database: Database, wanted: HistoryFilter, now: Callable[[], float], 
     )
 
 
-def _echo_jobs(database: Database, wanted: HistoryFilter, now: float, output: str) -> None:
-    from stromboli.cli.text.cluster.history import jobs_printout
-    from stromboli.history.query import query
+def recorded(database: Database, wanted: HistoryFilter, now: float, shown_key: Callable[[str], str] = str) -> Printout:
+    """Return the jobs or, of a named job, all its attempts. `shown_key` returns the text for the key of a preemptor. An
+    unknown name ends the command.
+    """
+    from stromboli.cli.text.cluster.history import job_printout, jobs_printout
+    from stromboli.history.query import pods_of, query
 
-    jobs_printout(query(database, wanted), now, shows_namespaces=not wanted.namespace).echo(output)
-
-
-def _echo_job(database: Database, wanted: HistoryFilter, now: float, output: str) -> None:
-    from stromboli.cli.text.cluster.history import job_printout
-    from stromboli.history.query import pods_of
-
-    job_printout([(job, pods_of(database, job.uid)) for job in _found(database, wanted)], now).echo(output)
+    if not wanted.job:
+        return jobs_printout(query(database, wanted), now, shows_namespaces=not wanted.namespace)
+    jobs = [(job, pods_of(database, job.uid)) for job in _found(database, wanted)]
+    for _, pods in jobs:
+        for pod in pods:
+            pod.preemptor = shown_key(pod.preemptor) if pod.preemptor else pod.preemptor
+    return job_printout(jobs, now)
 
 
 def _found(database: Database, wanted: HistoryFilter) -> list[JobHistory]:

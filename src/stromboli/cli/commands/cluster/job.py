@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import click
 
+from stromboli.cli.answers.asking import asking_options, asking_scheduler
 from stromboli.cli.cluster_scenario import job_view_options, objects_of, read_view
 from stromboli.cli.completion import complete_jobs
 from stromboli.cli.job_names import JobNames, find_job
@@ -14,6 +17,7 @@ from stromboli.cli.options.history import find_history, history_option, open_his
 from stromboli.cli.options.times import clock_unless
 from stromboli.cli.output import Printout, job_name
 from stromboli.cli.scenario import WAITING
+from stromboli.visibility.questions import Question
 
 if TYPE_CHECKING:
     from stromboli.cli.scenario import Scenario
@@ -42,6 +46,7 @@ Exit codes:
 @click.argument("name", metavar="JOB", shell_complete=complete_jobs)
 @job_view_options
 @history_option("The history with the starts and evictions of the job. Default: that of stromboli up, in its cluster.")
+@asking_options
 def job(name: str, output: str, **options: Any) -> None:
     """Show one job: its pods, why it waits, and what would help.
 
@@ -52,36 +57,45 @@ def job(name: str, output: str, **options: Any) -> None:
     The reasons are those of a scheduling cycle on the present state of the cluster; nothing is written. A job that the
     cycle would start shows the nodes.
     """
+    with asking_scheduler(Question("jobs", "", name, output), options):
+        scenario = read_view(options)
+        history = options["history_address"] if options["paths"] else find_history(options)
+        printout, waits = job_of(scenario, name, options["namespace"], history, partial(_is_suspended, options))
+        printout.echo(output)
+        if waits:
+            click.get_current_context().exit(WAITING)
+
+
+def job_of(
+    scenario: Scenario,
+    name: str,
+    namespace: str,
+    history: str,
+    is_suspended: Callable[[PodGroup], bool] = lambda group: False,
+) -> tuple[Printout, bool]:
+    """Return the page of a job, and whether it waits. An unknown job ends the command."""
     from stromboli.planner.overview.job_list import SUSPENDED
     from stromboli.planner.overview.job_page import job_page
 
-    scenario = read_view(options)
     plan = scenario.plan()
-    key = find_job(JobNames.of_plan(plan), name, options["namespace"])
-    page = job_page(plan, objects_of(scenario), key)
-    if scenario.is_live and page.entry.waits and not page.pods and _is_suspended(plan.pod_groups.get(key), options):
+    key = find_job(JobNames.of_plan(scenario.nameable(plan)), name, namespace)
+    page, group = job_page(plan, objects_of(scenario), key), plan.pod_groups.get(key)
+    if scenario.is_live and page.entry.waits and not page.pods and group is not None and is_suspended(group):
         page.entry.reason = SUSPENDED
-    recorded = _recorded(plan.pod_groups.get(key), key, options)
-    _printout(scenario, plan, page, recorded).echo(output)
-    if page.entry.waits or plan.groups[key].waiting:
-        click.get_current_context().exit(WAITING)
+    return _printout(scenario, plan, page, _recorded(group, key, history)), page.entry.waits or plan.groups[key].waiting
 
 
-def _is_suspended(group: PodGroup | None, options: dict[str, Any]) -> bool:
+def _is_suspended(options: Mapping[str, Any], group: PodGroup) -> bool:
     """Report whether the workload of a job of the cluster is suspended."""
     from stromboli.cli.changes.running import run_with_client
     from stromboli.cli.suspended_jobs import suspended_groups
 
-    if group is None:
-        return False
-    namespace = group.metadata.namespace
-    connection = connector(options)()
+    namespace, connection = group.metadata.namespace, connector(options)()
     return bool(run_with_client(connection, lambda client: suspended_groups(client, [group], namespace), "PodGroups"))
 
 
-def _recorded(group: PodGroup | None, key: str, options: dict[str, Any]) -> list[JobAttempts] | None:
-    """Return what the history has about a job; None without a history."""
-    address = options["history_address"] if options["paths"] else find_history(options)
+def _recorded(group: PodGroup | None, key: str, address: str) -> list[JobAttempts] | None:
+    """Return what the history at this address has about a job; None without a history."""
     if not address:
         return None
     from stromboli.history.query import HistoryFilter, pods_of, query

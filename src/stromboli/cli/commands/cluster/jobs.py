@@ -5,12 +5,14 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import click
 
+from stromboli.cli.answers.asking import Unanswered, ask_for, asking_options, asking_scheduler, switches
 from stromboli.cli.cluster_scenario import objects_of, read_view, view_options
 from stromboli.cli.completion import complete_queues
 from stromboli.cli.forecasting import forecast_of, learned_option
@@ -18,9 +20,12 @@ from stromboli.cli.options.connection import connector, request_errors
 from stromboli.cli.options.listing import ListingScope, namespace_options, scope_of, selector_option, watch_option
 from stromboli.cli.options.settings import output_option, reject_options
 from stromboli.cli.options.times import clock_unless
+from stromboli.visibility.questions import Question
 
 if TYPE_CHECKING:
-    from stromboli.cli.job_source import JobWatch
+    from stromboli.cli.job_source import JobObjects, JobWatch
+    from stromboli.cli.output import Printout
+    from stromboli.cli.scenario import Scenario
     from stromboli.cli.text.changes import ChangedRows
     from stromboli.kube.client.config.connection import Connection
     from stromboli.planner.overview.job_list import JobEntry
@@ -62,6 +67,7 @@ Exit codes:
 @output_option()
 @watch_option
 @view_options
+@asking_options
 def jobs(
     queues: tuple[str, ...], waiting: bool, is_planned: bool, when: bool, output: str, watch: bool, **options: Any
 ) -> None:
@@ -74,20 +80,33 @@ def jobs(
     READY counts the pods that run or have succeeded, of those that must start together. POSITION is the place among the
     waiting jobs of the queue, by priority and age; with --plan, by the order of the policy.
     """
-    wanted = partial(_Wanted, queues=frozenset(queues), only_waiting=waiting)
+    wanted = partial(WantedJobs, queues=frozenset(queues), only_waiting=waiting)
+    asked = switches(waiting=waiting, when=when, plan=is_planned)
+    lists = {"queue": ",".join(queues), "selector": options["selector"]}
+    question = Question("jobs", "", output=output, parameters={**asked, **{k: v for k, v in lists.items() if v}})
+    if options["scheduler_address"]:
+        ask_for(question, options)
     if options["paths"] or is_planned or when:
         if watch:
             reject_options(("watch",), "with --plan, --when or -f, which are computed once")
-        default = "" if options["paths"] else connector(options)().namespace
-        _show_view(wanted(scope_of(options, default)), options, output, is_planned=is_planned, when=when)
+        with asking_scheduler(question, options):
+            default = "" if options["paths"] else connector(options)().namespace
+            scope = scope_of(options, default)
+            listed(
+                read_view(options), wanted(scope), options["history_address"], is_planned=is_planned, when=when
+            ).echo(output)
         return
     connection = connector(options)()
     scope = scope_of(options, connection.namespace)
-    asyncio.run((_watch if watch else _list)(connection, wanted(scope), output))
+    if watch:
+        asyncio.run(_watch(connection, wanted(scope), output))
+    else:
+        with asking_scheduler(question, options):
+            _list(connection, wanted(scope), question, options, output)
 
 
 @dataclass(frozen=True, slots=True)
-class _Wanted:
+class WantedJobs:
     """The jobs to show."""
 
     scope: ListingScope
@@ -103,13 +122,14 @@ class _Wanted:
         return not self.queues or job.queue in self.queues
 
 
-def _show_view(wanted: _Wanted, options: Mapping[str, Any], output: str, *, is_planned: bool, when: bool) -> None:
-    """Show the jobs of manifests or of a plan: as a scheduler has reported them, or as a cycle would leave them."""
+def listed(
+    scenario: Scenario, wanted: WantedJobs, history_address: str, *, is_planned: bool = False, when: bool = False
+) -> Printout:
+    """Return the jobs of a scenario: as a scheduler has reported them, or as a cycle would leave them."""
     from stromboli.cli.job_source import job_objects
     from stromboli.cli.text.cluster.jobs import jobs_printout
     from stromboli.planner.overview.planned_jobs import planned_jobs
 
-    scenario = read_view(options)
     reported, warnings = job_objects(objects_of(scenario)), scenario.warnings
     if (reported.has_reports or scenario.is_live) and not is_planned:
         found = reported.jobs()
@@ -119,27 +139,40 @@ def _show_view(wanted: _Wanted, options: Mapping[str, Any], output: str, *, is_p
     now = scenario.dump.now if scenario.dump else clock_unless(scenario.now)
     shown = wanted.of(found)
     waiting = [job.key for job in shown if job.waits]
-    starts = forecast_of(scenario, options["history_address"], waiting) if when else {}
+    starts = forecast_of(scenario, history_address, waiting) if when else {}
     for job in shown:
         if job.key in starts:
             job.expected = (starts[job.key].earliest, starts[job.key].latest)
-    jobs_printout(shown, wanted.scope, now, warnings).echo(output)
+    return jobs_printout(shown, wanted.scope, now, warnings)
 
 
-async def _list(connection: Connection, wanted: _Wanted, output: str) -> None:
-    from stromboli.cli.job_source import list_job_objects
+def _list(
+    connection: Connection, wanted: WantedJobs, question: Question, options: Mapping[str, Any], output: str
+) -> None:
+    """List what the scheduler has reported. If not all jobs may be listed, positions are those that the scheduler
+    answers, or else unknown.
+    """
     from stromboli.cli.text.cluster.jobs import jobs_printout
-    from stromboli.kube.client.client import Client
     from stromboli.kube.work.collection import collection_paused
 
     with collection_paused():
         with request_errors(connection, "PodGroups"):
-            async with Client(connection) as client:
-                found = await list_job_objects(client, wanted.scope.namespace)
+            found = asyncio.run(_found(connection, wanted.scope))
+        if not found.is_complete:
+            with suppress(Unanswered):
+                ask_for(question, options)
         jobs_printout(wanted.of(found.jobs()), wanted.scope, time.time(), found.warnings).echo(output)
 
 
-async def _watch(connection: Connection, wanted: _Wanted, output: str) -> None:
+async def _found(connection: Connection, scope: ListingScope) -> JobObjects:
+    from stromboli.cli.job_source import list_job_objects
+    from stromboli.kube.client.client import Client
+
+    async with Client(connection) as client:
+        return await list_job_objects(client, scope.namespace)
+
+
+async def _watch(connection: Connection, wanted: WantedJobs, output: str) -> None:
     """Watch until a signal. An error of the first list ends the command; later errors are retried."""
     from stromboli.cli.job_source import JobWatch, list_job_objects
     from stromboli.cli.text.cluster.jobs import job_changes
@@ -156,7 +189,7 @@ async def _watch(connection: Connection, wanted: _Wanted, output: str) -> None:
             await asyncio.gather(watching, return_exceptions=True)
 
 
-async def _print_changes(watch: JobWatch, wanted: _Wanted, changes: ChangedRows[JobEntry]) -> None:
+async def _print_changes(watch: JobWatch, wanted: WantedJobs, changes: ChangedRows[JobEntry]) -> None:
     await watch.synced()
     while True:
         changes.show(wanted.of(watch.current.jobs()))

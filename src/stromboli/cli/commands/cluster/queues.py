@@ -7,10 +7,12 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from stromboli.cli.answers.asking import asking_options, asking_scheduler
 from stromboli.cli.cluster_scenario import read_view, watched_view_options
 from stromboli.cli.completion import complete_queues
 from stromboli.cli.output import Failure
 from stromboli.cli.watching import CLUSTER_SECONDS, reject_watch_of_files, watch_rows
+from stromboli.visibility.questions import Question
 
 if TYPE_CHECKING:
     from stromboli.planner.overview.queue_list import QueueEntry
@@ -34,6 +36,7 @@ Exit codes:
 @click.command(epilog=_EPILOG)
 @click.argument("names", nargs=-1, metavar="[NAME]...", shell_complete=complete_queues)
 @watched_view_options
+@asking_options
 def queues(names: tuple[str, ...], output: str, watch: bool, **options: Any) -> None:
     """Show the tree of queues: deserved, used, borrowed, waiting jobs.
 
@@ -46,8 +49,9 @@ def queues(names: tuple[str, ...], output: str, watch: bool, **options: Any) -> 
         reject_watch_of_files(options["paths"])
         watch_rows(lambda: _read(names, options)[0], queue_changes(output), CLUSTER_SECONDS)
     else:
-        found, warnings = _read(names, options)
-        queues_printout(found, names, warnings).echo(output)
+        with asking_scheduler(Question("queues", "", output=output), options):
+            found, warnings = _read(names, options)
+            queues_printout(found, names, warnings).echo(output)
 
 
 def _read(names: Collection[str], options: Mapping[str, Any]) -> tuple[list[QueueEntry], list[str]]:

@@ -72,6 +72,11 @@ Exit codes:
 )
 @controllers_option()
 @click.option("--without-controllers", is_flag=True, help="Omit the controllers, where those of Volcano run.")
+@click.option(
+    "--without-visibility",
+    is_flag=True,
+    help="Omit the answers of the scheduler to people who may not read the cluster.",
+)
 @click.option("--without-crds", is_flag=True, help="Omit the CRDs, for a cluster that has those of Volcano.")
 @click.option("--without-network-policies", is_flag=True, help="Omit the NetworkPolicies.")
 @click.option(
@@ -131,6 +136,7 @@ def _installation(options: dict[str, Any]) -> Installation:
             share_gpus=options["share_gpus"],
             history_storage=options["history_storage"],
             history_secret=options["history_secret"],
+            visibility=not options["without_visibility"],
             metrics_from=options["metrics_from"],
             api_server_ports=tuple(dict.fromkeys(options["api_server_ports"])),
             scheduler_egress_ports=tuple(dict.fromkeys(options["scheduler_egress_ports"])),

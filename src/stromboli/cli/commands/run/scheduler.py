@@ -24,6 +24,7 @@ from stromboli.cli.options.ignored_flags import ignored_flags, warn_about_ignore
 from stromboli.cli.options.settings import (
     DURATION,
     Duration,
+    address,
     plugin_option,
     scheduler_name_option,
     seed_option,
@@ -128,6 +129,7 @@ Exit codes:
 @election_options("stromboli")
 @endpoint_options("127.0.0.1:8080", "127.0.0.1:11251")
 @certificate_options
+@address("--visibility-address", "", "Answer people who may not read the cluster, over https; empty to disable.")
 @setting(
     "--cache-dump-dir", default="", metavar="FOLDER", type=click.Path(file_okay=False),
     help="The folder for dumps; default: the temporary folder.",
@@ -205,6 +207,7 @@ def _settings(arguments: Mapping[str, Any]) -> SchedulerSettings:
         health_address=arguments["healthz_address"],
         always_allowed_paths=arguments["authorization_always_allow_paths"],
         tls=tls_of(arguments),
+        visibility_address=arguments["visibility_address"],
         api_rate=arguments["kube_api_qps"],
         api_burst=arguments["kube_api_burst"],
     )

@@ -1,0 +1,81 @@
+"""One answer, calculated by `stromboli answer` in a process of its own: its time, its memory and its failures do not
+affect the scheduler.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+import msgspec
+
+from stromboli.visibility.questions import Question, VisibilityAnswer
+
+MAX_SECONDS = 45.0
+"""Below the minute for which an API server waits."""
+_MAX_MEMORY = 4 << 30
+_PRIORITY = 5
+_DECODER = msgspec.json.Decoder(VisibilityAnswer)
+
+
+class AnswerFailed(Exception):
+    """The process failed, or took too long; the message is for the person who asked."""
+
+
+class NotLeading(AnswerFailed):
+    """Another replica can answer."""
+
+
+class AnsweringProcess:
+    """`command` is the command line without the path of the dump; `plugins` are those of the policy."""
+
+    def __init__(
+        self,
+        history: str = "",
+        plugins: Sequence[str] = (),
+        *,
+        command: Sequence[str] = (sys.executable, "-m", "stromboli", "answer"),
+        seconds: float = MAX_SECONDS,
+    ) -> None:
+        self._history = history
+        self._command = (*command, *(f"--plugin={reference}" for reference in plugins))
+        self._seconds = seconds
+
+    async def answer(self, question: Question, dump: Path) -> VisibilityAnswer:
+        """Raises AnswerFailed, OSError."""
+        process = await asyncio.create_subprocess_exec(
+            *self._command, str(dump),
+            stdin=asyncio.subprocess.PIPE, stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.PIPE,
+            env={**os.environ, "STROMBOLI_HISTORY": self._history, "OPENBLAS_NUM_THREADS": "1"},
+        )  # fmt: skip
+        try:
+            limit_process(process.pid)
+            output, errors = await asyncio.wait_for(process.communicate(msgspec.json.encode(question)), self._seconds)
+        except TimeoutError as error:
+            raise AnswerFailed(f"the answer takes longer than {self._seconds:g} s; ask about less") from error
+        finally:
+            if process.returncode is None:
+                process.kill()
+                await process.wait()
+        if process.returncode:
+            last = errors.decode(errors="replace").strip().rpartition("\n")[2]
+            raise AnswerFailed(f"the answering process failed with exit code {process.returncode}: {last[:300]}")
+        return _DECODER.decode(output)
+
+
+def limit_process(pid: int) -> None:
+    """Give a process a lower priority, limited memory, and the first place among those that are killed when memory
+    runs out. What the system does not support stays as it is.
+    """
+    with contextlib.suppress(OSError):
+        os.setpriority(os.PRIO_PROCESS, pid, _PRIORITY)
+    with contextlib.suppress(OSError):
+        Path(f"/proc/{pid}/oom_score_adj").write_text("1000")
+    with contextlib.suppress(ImportError, AttributeError, OSError, ValueError):
+        import resource
+
+        resource.prlimit(pid, resource.RLIMIT_AS, (_MAX_MEMORY, _MAX_MEMORY))

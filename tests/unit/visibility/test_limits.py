@@ -1,0 +1,58 @@
+"""What one person may ask at a time."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+
+from stromboli.visibility.limits import QuestionLimits, TooManyQuestions
+
+
+class Desk:
+    """Questions that stay open until they are answered."""
+
+    def __init__(self, limits: QuestionLimits) -> None:
+        self._limits = limits
+        self.working: list[str] = []
+        self.answered = asyncio.Event()
+
+    async def ask(self, person: str) -> None:
+        async with self._limits.slot(person):
+            self.working.append(person)
+            await self.answered.wait()
+            self.working.remove(person)
+
+
+async def turns() -> None:
+    for _ in range(10):
+        await asyncio.sleep(0)
+
+
+async def test_many_questions_of_one_person_do_not_delay_another() -> None:
+    desk = Desk(QuestionLimits(concurrent=2, per_person=4))
+    tasks = [asyncio.create_task(desk.ask("a")) for _ in range(4)]
+    await turns()
+    assert desk.working == ["a"]
+    tasks.append(asyncio.create_task(desk.ask("b")))
+    await turns()
+    assert sorted(desk.working) == ["a", "b"]
+    with pytest.raises(TooManyQuestions, match="4 of your questions are open already"):
+        await desk.ask("a")
+    desk.answered.set()
+    await asyncio.gather(*tasks)
+    await desk.ask("a")
+
+
+async def test_questions_of_all_are_limited() -> None:
+    desk = Desk(QuestionLimits(concurrent=1, per_person=2, waiting=2))
+    tasks = [asyncio.create_task(desk.ask(person)) for person in "ab"]
+    await turns()
+    with pytest.raises(TooManyQuestions, match="too many questions"):
+        await desk.ask("c")
+    tasks[1].cancel()
+    await turns()
+    tasks.append(asyncio.create_task(desk.ask("c")))
+    await turns()
+    desk.answered.set()
+    await asyncio.gather(*tasks, return_exceptions=True)
