@@ -65,6 +65,11 @@ CASES = [
         },
     ),
     Case(
+        "so it is where the share of the only queue is the whole cluster",
+        HALF, head(1, 4), later(1, 2), conf=after("30m", "gang", "predicates", "proportion"), binds="- -",
+        codes={"a-head": ["NodesReserved", "InsufficientResource"]},
+    ),
+    Case(
         "the node on which least has to end is reserved",
         TWO, head(1, 4), later(4, 1, minimum=1), conf=CONF, binds="- a---",
     ),

@@ -27,6 +27,7 @@ from stromboli.core.model.tasks.task_class import TaskClass
 from stromboli.core.model.values.times import format_timestamp
 from stromboli.core.reservations.copies import copies_on
 from stromboli.core.reservations.options import OF_QUEUE, AllocateArguments
+from stromboli.core.session.refusals import TaskRefusal
 from stromboli.core.session.statement import SavedStatement
 from stromboli.core.session.waiting_reasons import gates_block
 
@@ -137,7 +138,7 @@ class HeldNodes:
         if sum(1 for key in self._holds if session.jobs[key].queue == job.queue) >= self._maximum:
             return False
         limited = any(cause.code in OF_QUEUE for cause in refusal.causes())
-        return not limited and any(task.nodes is not None for task in refusal.tasks.values())
+        return not limited and any(map(_lacks_nodes, refusal.tasks.values()))
 
     def _waited(self, job: Job, tasks: Sequence[Task]) -> float:
         return self._session.now - _since(self._session, job, tasks)
@@ -260,6 +261,11 @@ class HeldNodes:
         chosen: Mask = np.zeros(len(order), dtype=np.bool_)
         chosen[order[: int(np.searchsorted(found, session.tasks_until_ready(job))) + 1]] = True
         return chosen
+
+
+def _lacks_nodes(refusal: TaskRefusal) -> bool:
+    """Report whether a class found no node, or was not tried because the jobs use the whole cluster."""
+    return refusal.nodes is not None or refusal.reason.code is Code.INSUFFICIENT_RESOURCE
 
 
 def _likeness(job: Job) -> tuple[object, ...]:
