@@ -37,6 +37,7 @@ from tests.e2e.environment.permissions import admit
 
 NAMES = ("stromboli", "volcano")
 DEADLINE = 40.0
+_POOL = NodePool(3, resources={"cpu": "4", "memory": "8Gi"})
 _NUMBERS = itertools.count(1)
 
 
@@ -114,7 +115,7 @@ class Cluster:
 
 @contextlib.asynccontextmanager
 async def running_cluster(
-    plane: ControlPlane, through: str = "", policy: ActivePolicy | None = None
+    plane: ControlPlane, through: str = "", policy: ActivePolicy | None = None, pool: NodePool = _POOL
 ) -> AsyncIterator[Cluster]:
     """Nodes, fake controllers, and the processes of Stromboli, each with its own account.
 
@@ -139,7 +140,7 @@ async def running_cluster(
         await stack.enter_async_context(
             running_processes(runs, FakeControllers(stand_ins).run(), Controllers(controllers, NAMES).run())
         )
-        await create_nodes(ours, node_documents(NodePool(3, resources={"cpu": "4", "memory": "8Gi"})))
+        await create_nodes(ours, node_documents(pool))
         yield Cluster(plane, ours, runs, namespace)
         assert not (found := audit(runs.cluster)), found
 
