@@ -34,7 +34,7 @@ async def test_further_commands_answer_on_a_real_server() -> None:
 
 async def further(plane: ControlPlane) -> None:
     await typed("stromboli submit --image x --name train --gang 4 --gpu 8 --wait", plane.kubeconfig)
-    await typed("stromboli submit --image x --name large --gang 9 --cpu 8", plane.kubeconfig)
+    await typed("stromboli submit --image x --name large --gang 9 --cpu 8 --wait --timeout 5s", plane.kubeconfig)
     expected = {
         "stromboli jobs --plan": ("large", "train"),
         "stromboli job train": ("default/train: Running", "node-0"),

@@ -14,6 +14,7 @@ import click
 
 from stromboli.cli.answers.asking import Unanswered, ask_for, asking_options, asking_scheduler, switches
 from stromboli.cli.cluster_scenario import objects_of, read_view, view_options
+from stromboli.cli.cluster_source import ListingDenied
 from stromboli.cli.completion import complete_queues
 from stromboli.cli.forecasting import forecast_of, learned_option
 from stromboli.cli.options.connection import connector, request_errors
@@ -166,10 +167,16 @@ def _list(
 
 async def _found(connection: Connection, scope: ListingScope) -> JobObjects:
     from stromboli.cli.job_source import list_job_objects
+    from stromboli.kube.client.api_errors import ApiError
     from stromboli.kube.client.client import Client
 
     async with Client(connection) as client:
-        return await list_job_objects(client, scope.namespace)
+        try:
+            return await list_job_objects(client, scope.namespace)
+        except ApiError as error:
+            if error.status != 403 or not scope.namespace:
+                raise
+            raise ListingDenied(f"you may not list podgroups in namespace {scope.namespace}") from error
 
 
 async def _watch(connection: Connection, wanted: WantedJobs, output: str) -> None:
