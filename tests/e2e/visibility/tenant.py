@@ -32,7 +32,7 @@ from stromboli.scheduler.answers import answering_server
 from stromboli.scheduler.loop import Scheduler
 from stromboli.scheduler.options import SchedulerOptions
 from stromboli.scheduler.policy import ActivePolicy
-from stromboli.visibility.questions import ROOT
+from stromboli.visibility.questions import GROUP, ROOT, VERSION
 from stromboli.visibility.server import VisibilityServer
 from testbed.plane import ControlPlane, write_kubeconfig
 from tests.e2e.environment.cluster import running_processes
@@ -126,6 +126,9 @@ async def _create_nodes(administrator: Client, number: int) -> None:
 
 
 async def _clean(administrator: Client, nodes: int) -> None:
+    """Delete also the registration: an API that does not answer blocks the deletion of namespaces."""
+    with contextlib.suppress(ApiError):
+        await administrator.request("DELETE", f"/apis/apiregistration.k8s.io/v1/apiservices/{VERSION}.{GROUP}")
     for place in range(nodes):
         with contextlib.suppress(ApiError):
             await administrator.delete(NODES, f"asked-{place}")
