@@ -105,7 +105,11 @@ def test_applying_again_changes_nothing(installed: Kubectl) -> None:
 
 def test_applying_in_the_old_way_works_as_well(installed: Kubectl) -> None:
     output = installed(
-        "apply", "--dry-run=server", "-f", "-", stdin=manifests("--namespace", "default", "--only", "workloads")
+        "apply",
+        "--dry-run=server",
+        "-f",
+        "-",
+        stdin=manifests("--namespace", "default", "--only", "workloads", "--without-visibility"),
     )
     assert "Warning" not in output
     assert "deployment.apps/stromboli-scheduler created (server dry run)" in output
