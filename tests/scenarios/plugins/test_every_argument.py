@@ -449,6 +449,89 @@ GPU_SHARING = [
     ),
 ]  # fmt: skip
 
+_FOUR_AND_THREE = (node("a", 64, gpu=4), node("b", 64, gpu=3))
+_GROWTH = {"fragmentation.scarcity": 0, "fragmentation.balance": 0, "fragmentation.bestFit": 0}
+_QUARTETS, _SINGLES = {"fragmentation.shapes": [{"gpus": "4"}]}, {"fragmentation.shapes": [{"gpus": "1"}]}
+
+FRAGMENTATION = [
+    Row(
+        "fragmentation",
+        "fragmentation.weight",
+        0,
+        *_FOUR_AND_THREE,
+        gang(1, gpu=1),
+        given={**_GROWTH, **_QUARTETS},
+        default="b",
+        changed="a",
+    ),
+    Row(
+        "fragmentation",
+        "fragmentation.shapes",
+        [{"gpus": "4"}],
+        *_FOUR_AND_THREE,
+        gang(1, gpu=1),
+        given=_GROWTH,
+        default="a",
+        changed="b",
+    ),
+    Row(
+        "fragmentation",
+        "fragmentation.resource",
+        "example.com/gpu",
+        *_FOUR_AND_THREE,
+        gang(1, gpu=1),
+        given={**_GROWTH, **_QUARTETS},
+        default="b",
+        changed="a",
+    ),
+    Row(
+        "fragmentation",
+        "fragmentation.popularity",
+        50,
+        *_FOUR_AND_THREE,
+        gang(1, gpu=4, name="later"),
+        gang(3, gpu=1, name="first"),
+        given=_GROWTH,
+        default="abbb",
+        changed="-aaa",
+    ),
+    Row(
+        "fragmentation",
+        "fragmentation.scarcity",
+        0,
+        node("a", 64, gpu=3, labels={"model": "rare"}),
+        node("b", 64, gpu=3),
+        gang(1, gpu=1),
+        gang(2, gpu=4, name="waits", nodeSelector={"model": "rare"}),
+        given={"fragmentation.balance": 0, "fragmentation.bestFit": 0},
+        default="b--",
+        changed="a--",
+    ),
+    Row(
+        "fragmentation",
+        "fragmentation.balance",
+        0,
+        node("a", 8, gpu=4),
+        node("b", 64, gpu=4),
+        gang(1, 4, gpu=1),
+        given={**_SINGLES, "fragmentation.bestFit": 0},
+        default="b",
+        changed="a",
+    ),
+    Row(
+        "fragmentation",
+        "fragmentation.bestFit",
+        0,
+        node("a", 64, gpu=4),
+        node("b", 64, gpu=4),
+        running("b", gpu=2),
+        gang(1, gpu=1),
+        given=_SINGLES,
+        default="b",
+        changed="a",
+    ),
+]
+
 #: Arguments that a plan cannot show, and the tests that show them.
 ELSEWHERE = {
     **{
@@ -669,12 +752,15 @@ DEFAULTS = {
     "deviceshare.KnownGeometriesCMNamespace": "kube-system",
     "gpusharing.SchedulePolicy": "gpupack", "gpusharing.ScheduleWeight": 10,
     "gpusharing.ReservationNamespace": "stromboli-reservations",
+    "fragmentation.weight": 1, "fragmentation.resource": GPU, "fragmentation.popularity": 95,
+    "fragmentation.scarcity": 0.5, "fragmentation.balance": 0.2, "fragmentation.bestFit": 0.05,
+    "fragmentation.shapes": [],
 }  # fmt: skip
 
 ROWS = [*REARRANGED, *IN_ORDER, *PREEMPT, *RECLAIM, *GANGS,
         *NODEORDER, *BINPACK, *RESOURCE_STRATEGY_FIT, *NODEGROUP, *SLA, *TDM, *CAPACITY, *MINRUNTIME, *OTHERS, *ALSO,
         *BACKFILL, *USAGE, *RESCHEDULING, *STALEGANG, *RELIEVE, *CONSOLIDATE, *DEVICESHARE, *NETWORK,
-        *GPU_SHARING]  # fmt: skip
+        *GPU_SHARING, *FRAGMENTATION]  # fmt: skip
 IGNORED = [(owner, each) for owner, declared in DECLARED.items() for each in declared if each.ignored]
 
 

@@ -106,7 +106,7 @@ class ClassView:
     def static(self) -> StaticAnswer:
         """The results that depend on node facts alone, evaluated when they are first read."""
         if self._static is None:
-            self._static = _static_answer(self.task_class, self._program, self.ledger)
+            self._static = static_answer_of(self.task_class, self._program, self.ledger)
         return self._static
 
     def refresh(self) -> Ranking:
@@ -235,7 +235,7 @@ def _exceeds_every_node(task_class: TaskClass, ledger: Ledger) -> bool:
     return any(amount > largest[dimension] for dimension, amount in task_class.request)
 
 
-def _static_answer(task_class: TaskClass, program: Program, ledger: Ledger) -> StaticAnswer:
+def static_answer_of(task_class: TaskClass, program: Program, ledger: Ledger) -> StaticAnswer:
     """Evaluate the static rules for all nodes, and keep the result as long as the node table is valid."""
     rows = ledger.all_rows
     admitted = np.ones(len(rows), dtype=np.bool_)

@@ -16,7 +16,7 @@ from stromboli.core.model.resources.resources import PODS, ResourceAxis, short_n
 from stromboli.core.model.tasks.task import Task
 from stromboli.core.model.tasks.task_class import TaskClass
 from stromboli.core.search.batch_placement import place_copies, place_copies_beside
-from stromboli.core.search.class_view import GRID, REFUSED, ClassView
+from stromboli.core.search.class_view import GRID, REFUSED, ClassView, static_answer_of
 from stromboli.core.search.node_rules import SiteScores
 from stromboli.core.search.ranking import Ranking
 from stromboli.core.search.site_placement import place_by_site
@@ -56,6 +56,11 @@ class NodeSearch:
             if len(self._views) > self._max_views:
                 del self._views[next(iter(self._views))]
         return view
+
+    def admitted_by_facts(self, task_class: TaskClass) -> Mask:
+        """Return the nodes that labels, taints and other fixed facts admit for a class, whatever runs there."""
+        known = self._program.statics_for(self._ledger.nodes).get(task_class)
+        return (known or static_answer_of(task_class, self._program, self._ledger)).admitted
 
     def known_capacity(self, view: ClassView) -> int | None:
         """Return how many copies fit when the class was last refused, if nothing has been freed since."""

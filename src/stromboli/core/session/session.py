@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 from stromboli.core.config.plugin import PluginFailure
 from stromboli.core.config.plugin_errors import describe_error
 from stromboli.core.config.spelling import nearest
+from stromboli.core.model.devices.shared_gpus import SharedGpus
 from stromboli.core.model.jobs.carryover import CycleCarryover, PastEviction
 from stromboli.core.model.jobs.job import Job, role_ready
 from stromboli.core.model.ledger.entry import LedgerInconsistency
@@ -107,6 +108,8 @@ class Session(Questions):
         self.stale: dict[str, str] = {}
         #: Jobs whose tasks are never evicted for others, as plugins decide when they open.
         self.protected_jobs: set[str] = set()
+        #: What is left of shared GPUs, if a plugin assigns fractions of them.
+        self.shared_gpus: SharedGpus | None = None
         #: Whether idle capacity is being lent to queues beyond their share.
         self.lending = False
         #: The job that is being served, or was last.

@@ -178,7 +178,9 @@ class World:
     # -- asking -------------------------------------------------------------------------------------------------
 
     def open(self, plugin: Plugin) -> Plugin:
-        plugin.open(SimpleNamespace(axis=self.axis, ledger=self.ledger, warnings=[]))  # type: ignore[arg-type]
+        snapshot = SimpleNamespace(size=self.ledger.layout.resources, amounts=self.ledger.amounts.copy())
+        facts = {"axis": self.axis, "ledger": self.ledger, "nodes": self.ledger.nodes, "snapshot": snapshot}
+        plugin.open(SimpleNamespace(**facts, shared_gpus=None, warnings=[]))  # type: ignore[arg-type]
         return plugin
 
     def place(self, each: Kind, rows: Sequence[int]) -> None:

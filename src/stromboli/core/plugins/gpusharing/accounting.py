@@ -38,6 +38,7 @@ from stromboli.core.model.resources.resources import PODS
 from stromboli.core.model.tasks.task import Task, TaskStatus
 from stromboli.core.model.tasks.task_class import TaskClass
 from stromboli.core.plugins.gpusharing.node_shares import (
+    PACK,
     GpuHeadroom,
     GpuHolding,
     GpuPick,
@@ -73,6 +74,7 @@ class _ShareStep(NamedTuple):
 class SharedGpuState:
     def __init__(self, policy: str, namespace: str) -> None:
         self._policy = policy
+        self.packs = policy == PACK
         self._prefix = f"{namespace}/"
         self.rows: list[NodeShares] = []
         #: The unusable part of each node's GPUs that its amounts do not show, now and later.
@@ -150,6 +152,25 @@ class SharedGpuState:
     def wants_whole_gpus(self, task_class: TaskClass) -> int:
         """Return how many whole GPUs pods of a class request, in thousandths."""
         return 0 if self.request_of(task_class) else dict(task_class.request).get(self.dimension, 0)
+
+    def state_of(self, row: int) -> NodeShares:
+        return self.rows[row]
+
+    def left_on(self, row: int, *, later: bool) -> list[int]:
+        """Return what is left of each shared GPU of a node, in thousandths."""
+        node = self.rows[row]
+        used, groups = node.used[later], node.later_groups if later else node.now_groups
+        return [(node.size - used.get(group, 0)) * WHOLE // node.size for group in groups]
+
+    def slack_on(self, row: int, *, later: bool) -> int:
+        node = self.rows[row]
+        return node.later_slack if later else node.slack
+
+    def portion_on(self, request: SharedDeviceRequest, row: int) -> int:
+        """Return the share of a GPU that a pod needs on a node, in thousandths; more than one where it is unknown."""
+        node = self.rows[row]
+        need = need_of(request, node)
+        return 2 * WHOLE if need is None else -(-need * WHOLE // node.size)
 
     def pick(
         self, request: SharedDeviceRequest, row: int, *, later: bool, own: int = 0, pods: int = 0

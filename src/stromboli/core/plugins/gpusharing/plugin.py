@@ -67,6 +67,7 @@ class GpuSharing(Plugin):
 
     def open(self, session: Session) -> None:
         self.state.open(session)
+        session.shared_gpus = self.state
         self._columns.open()
 
     def node_filters(self) -> Sequence[NodeFilter]:

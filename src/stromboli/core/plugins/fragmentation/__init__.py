@@ -1,0 +1,1 @@
+"""fragmentation: prefer nodes on which a pod leaves GPUs that typical pods can use."""
