@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -84,7 +85,9 @@ class ReportCase:
         }  # fmt: skip
 
     def check(self) -> None:
-        reported = parts_of(self.case.plan())
+        plan = self.case.plan()
+        assert not wrong_comparisons(plan)
+        reported = parts_of(plan)
         wanted = {part: expected for part, expected in self.expected.items() if expected is not None}
         assert {part: reported[part] for part in wanted} == wanted, self.name
 
@@ -104,6 +107,13 @@ def parts_of(plan: SchedulingPlan) -> dict[str, Any]:
         "elsewhere": {other.node: other.why for other in first.considered} if first else {},
         "stopped": _objections(refusals[-1].objections if refusals else ()),
     }
+
+
+def wrong_comparisons(plan: SchedulingPlan) -> list[str]:
+    """Messages about victims that call a priority lower although it is not, as in `priority 10 < 10`."""
+    messages = [each.right for record in plan.records for each in record.allowed_by]
+    compared = [(message, re.search(r"(\d+) < (\d+)", message)) for message in messages]
+    return [message for message, found in compared if found and int(found[1]) >= int(found[2])]
 
 
 def _receiver(record: EvictionRecord) -> str:
@@ -285,6 +295,14 @@ VICTIMS = [
         gang(1, queue="mine"),
         conf=configuration("priority", "gang", "proportion", "predicates", actions="allocate, gangreclaim"),
         victims={"rich-task-3": ("gang-task-0 on a", "proportion: queue theirs has cpu 4, deserves 3")},
+    ),
+    ReportCase(
+        "equal priorities do not differ when a whole gang of another queue is evicted",
+        nodes(4, 1), queue("mine"), queue("theirs"),
+        running("aaaa", name="whole", queue="theirs", priority="low", minimum=4),
+        gang(2, name="equal", queue="mine", priority="low"),
+        conf=configuration("priority", "gang", "proportion", "predicates", actions="allocate, gangreclaim"),
+        consents={f"whole-task-{number}": ["priority", "gang", "proportion"] for number in range(4)},
     ),
     ReportCase(
         "a guarantee is not taken away by the eviction of a whole gang",
