@@ -163,8 +163,15 @@ def updated(before: Document, after: Document, kind: str = "Job", group: str = B
     return request(kind, {"spec": after}, before={"spec": before}, user=ALICE, group=group)
 
 
+def scaled(replicas: int, **fields: Any) -> Document:
+    task = {**spec()["tasks"][0], "replicas": replicas, "minAvailable": replicas}
+    return spec(tasks=[task], **fields)
+
+
 UPDATES: dict[str, tuple[Request, str]] = {
     "elastic": (updated(spec(minAvailable=2), spec(minAvailable=1)), ""),
+    "to zero, with the minimum that a client leaves out": (
+        updated(scaled(2, minAvailable=2), scaled(0)), ""),
     "minimum above the replicas": (
         updated(spec(), spec(minAvailable=3)), "spec.minAvailable: job 'minAvailable' should not be greater than tota"),
     "queue": (updated(spec(), spec(queue="physics")), "spec.queue: job updates may not change fields other than `min"),
