@@ -80,6 +80,12 @@ class World:
     def start_controller(self) -> None:
         self._controller = self._start("controller")
 
+    def kill_controller(self) -> None:
+        """Kill the controllers, as a power failure would, and start them again."""
+        if self._controller is not None:
+            self._controller.kill()
+        self.start_controller()
+
     def _start(self, process: str, *arguments: str) -> Command:
         environment = {
             "HOME": str(self._folder),

@@ -144,6 +144,28 @@ async def test_cron_job(cluster: TutorialCluster) -> None:
     ]  # fmt: skip
 
 
+@pytest.mark.only("real", because="in the local cluster the controllers are no process of their own")
+async def test_killed_controllers_create_each_job_once(cluster: TutorialCluster) -> None:
+    await cluster.apply("job-flow", diamond="killed")
+    await cluster.apply("cron-job", report="beat")
+    created: dict[str, set[str]] = {}
+
+    async def observe() -> bool:
+        for job in (*await cluster.jobs_of("JobFlow", "killed"), *await cluster.jobs_of("CronJob", "beat")):
+            created.setdefault(job.metadata.name, set()).add(job.metadata.uid)
+        return (await cluster.flow("killed")).status.state.phase == "Succeed"
+
+    for seconds in (0.9, 1.5, 2.1, 1.2, 1.8):
+        await asyncio.sleep(seconds)
+        await observe()
+        cluster.kill_controllers()
+    await cluster.until(observe, "the end of the flow")
+    await cluster.kubectl("delete", "cronvcjob", "beat")
+    assert {name for name in created if name.startswith("killed")} == {f"killed-{name}" for name in "abcd"}
+    assert len(created) > 5
+    assert {name: len(uids) for name, uids in created.items()} == dict.fromkeys(created, 1)
+
+
 # -- objects ------------------------------------------------------------------------------------------------------
 
 

@@ -36,8 +36,12 @@ T = TypeVar("T")
 class TutorialCluster:
     """A user's view of a cluster: kubectl, `stromboli`, and the objects."""
 
-    def __init__(self, kubeconfig: Path, client: Client, logs: Callable[[], str]) -> None:
+    def __init__(
+        self, kubeconfig: Path, client: Client, logs: Callable[[], str], kill: Callable[[], None] = lambda: None
+    ) -> None:
         self.client = client
+        #: Kills the controllers and starts them again; in the local cluster they are no process of their own.
+        self.kill_controllers = kill
         self._logs = logs
         home = {"HOME": str(kubeconfig.parent), "PATH": f"{_BIN}:{os.environ['PATH']}"}
         self._environment = {**home, "KUBECONFIG": str(kubeconfig), "STROMBOLI_KUBECONFIG": str(kubeconfig)}
@@ -48,8 +52,12 @@ class TutorialCluster:
     async def stromboli(self, *words: str) -> str:
         return await self._run("stromboli", *words)
 
-    async def apply(self, name: str) -> None:
-        await self.kubectl("apply", "-f", str(MANIFESTS / f"{name}.yaml"))
+    async def apply(self, name: str, **replaced: str) -> None:
+        """Apply a manifest, with some of its words replaced."""
+        text = (MANIFESTS / f"{name}.yaml").read_text()
+        for word, other in replaced.items():
+            text = text.replace(word, other)
+        await self.kubectl("apply", "-f", "-", stdin=text)
 
     async def _run(self, program: str, *words: str, stdin: str = "") -> str:
         pipe = asyncio.subprocess.PIPE
@@ -134,4 +142,4 @@ async def _real(folder: Path) -> AsyncIterator[TutorialCluster]:
         async with running_world(plane, folder) as world:
             await world.use("default")
             await create_nodes(world.client, node_documents(NodePool(4)))
-            yield TutorialCluster(plane.kubeconfig, world.client, lambda: world.logs)
+            yield TutorialCluster(plane.kubeconfig, world.client, lambda: world.logs, world.kill_controller)
