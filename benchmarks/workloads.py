@@ -13,6 +13,7 @@ from benchmarks import (
     contention,
     forecast,
     hostile,
+    job_controller,
     job_list,
     live,
     local_cluster,
@@ -179,6 +180,8 @@ WORKLOADS: dict[str, tuple[Workload, Parameters, str]] = {
     ),
     "live": (live.live, {"nodes": 1_000, "pods": 10_000}, "stromboli plan -f job.yaml in a full cluster"),
     "job-list": (job_list.job_list, {"jobs": 10_000}, "stromboli jobs with very many jobs"),
+    "job-controller": (job_controller.embedded, {"jobs": 1_000}, "Volcano Jobs that are submitted at once"),
+    "job-controller-real": (job_controller.real, {"jobs": 1_000}, "the same on a real API server"),
     "idle": (local_cluster.idle, {"nodes": 1_000}, "an idle cluster"),
     "e2e": (
         api_server.e2e,

@@ -66,7 +66,7 @@ class CommandInbox:
         try:
             await self._client.delete(VOLCANO_COMMANDS, name, namespace=namespace, uid=uid, propagation="Background")
         except ApiError as error:
-            if not (error.is_missing or error.is_conflict):
+            if not error.is_missing:
                 raise
             self._forget(command)
             return False

@@ -5,10 +5,8 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import itertools
-import sys
 import time
 from collections.abc import AsyncIterator
-from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -45,7 +43,6 @@ _NUMBERS = itertools.count(1)
 _DEADLINE = 30.0
 #: Results, and everything that is not to happen, must stay as observed for this time.
 _SETTLED = 0.4
-_BIN = Path(sys.executable).parent
 
 
 class CaseRunner:
@@ -143,14 +140,8 @@ class CaseRunner:
         await self._client.delete(kind, name, namespace=place)
 
     async def _type(self, typed: Typed) -> None:
-        kubeconfig = self._world.plane.kubeconfig
-        environment = {"KUBECONFIG": str(kubeconfig), "HOME": str(kubeconfig.parent), "PATH": f"{_BIN}:/usr/bin:/bin"}
-        command = typed.command.replace("$(namespace)", self.namespace)
-        running = await asyncio.create_subprocess_shell(
-            command, stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.STDOUT, env=environment
-        )
-        printed = (await running.communicate())[0].decode()
-        assert (running.returncode != 0) == typed.fails, f"{typed.command}: exit code {running.returncode}\n{printed}"
+        code, printed = await self._world.type(typed.command.replace("$(namespace)", self.namespace))
+        assert (code != 0) == typed.fails, f"{typed.command}: exit code {code}\n{printed}"
         assert typed.prints in printed, f"{typed.command}: {typed.prints!r} is not in\n{printed}"
 
     async def _until_expected(self, step: CaseStep, settled: float) -> None:

@@ -10,6 +10,7 @@ import asyncio
 import contextlib
 import os
 import signal
+import sys
 import time
 from collections.abc import AsyncIterator, Coroutine, Iterator
 from pathlib import Path
@@ -44,6 +45,7 @@ PRIORITIES: dict[str, dict[str, Any]] = {
 }
 _LOADED = "configuration loaded"
 _DEADLINE = 40.0
+_BIN = Path(sys.executable).parent
 
 
 class World:
@@ -102,6 +104,16 @@ class World:
             environment=environment,
             folder=self._folder,
         )
+
+    async def type(self, command: str) -> tuple[int, str]:
+        """Type a command as the administrator; return its exit code and what it prints."""
+        kubeconfig = self.plane.kubeconfig
+        environment = {"KUBECONFIG": str(kubeconfig), "HOME": str(kubeconfig.parent), "PATH": f"{_BIN}:/usr/bin:/bin"}
+        running = await asyncio.create_subprocess_shell(
+            command, stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.STDOUT, env=environment
+        )
+        printed = (await running.communicate())[0].decode()
+        return running.returncode or 0, printed
 
     @property
     def logs(self) -> str:

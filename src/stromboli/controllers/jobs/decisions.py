@@ -21,15 +21,9 @@ from stromboli.controllers.jobs.specification import JobSpecification
 from stromboli.controllers.jobs.target import RestartTarget
 from stromboli.workloads.families.volcano.tasks import VolcanoTask, pod_name
 
+COMMAND_ISSUED = "CommandIssued"
 #: Phases of a PodGroup before it is admitted to its queue.
 _NOT_ADMITTED = ("", "Pending")
-
-
-class JobCommand(NamedTuple):
-    """A requested action, and the uid of its Command."""
-
-    action: str
-    uid: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +43,8 @@ class JobView:
     taken: frozenset[str] = frozenset()
     #: The phase of the PodGroup; empty if there is none.
     group_phase: str = ""
-    command: JobCommand | None = None
+    #: The action that a Command requests; empty for none.
+    command: str = ""
     #: When the Job reached its phase.
     phase_since: float = 0.0
     now: float = 0.0
@@ -68,8 +63,6 @@ class Transition(NamedTuple):
     action: str = ""
     reason: str = ""
     message: str = ""
-    #: The uid of the Command that requested it.
-    command: str = ""
 
 
 @dataclass(slots=True)
@@ -89,7 +82,7 @@ class JobDecision:
 
 def decide(view: JobView) -> JobDecision:
     row = PHASES[view.phase]
-    if view.command is not None and view.command.action in row.actions:
+    if view.command in row.actions:
         return JobDecision(_commanded(view, view.command))
     decision = JobDecision()
     if row.pods is PodHandling.RUN and (transition := _by_policy(view, decision)):
@@ -123,10 +116,9 @@ def counts_of(pods: Iterable[JobPod]) -> PodCounts:
 # -- changes of phase -----------------------------------------------------------------------------------------------
 
 
-def _commanded(view: JobView, command: JobCommand) -> Transition:
-    return _transition(view, command.action, RestartTarget())._replace(
-        command=command.uid, reason="CommandIssued", message=f"requested by a Command: {command.action}"
-    )
+def _commanded(view: JobView, command: str) -> Transition:
+    transition = _transition(view, command, RestartTarget())
+    return transition._replace(reason=COMMAND_ISSUED, message=f"requested by a Command: {command}")
 
 
 def _by_policy(view: JobView, decision: JobDecision) -> Transition | None:

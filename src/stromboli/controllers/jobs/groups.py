@@ -66,7 +66,7 @@ class JobGroups:
         try:
             await self._client.delete(POD_GROUPS, name, namespace=job.namespace, uid=uid, propagation="Background")
         except ApiError as error:
-            if not (error.is_missing or error.is_conflict):
+            if not error.is_missing:
                 raise
         if self.of(job) is present:
             self._deleted.add(uid)

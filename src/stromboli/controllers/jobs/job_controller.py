@@ -11,7 +11,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from stromboli.controllers.commands import CommandInbox
-from stromboli.controllers.jobs.decisions import JobCommand, JobDecision, JobView, Transition, decide
+from stromboli.controllers.jobs.decisions import COMMAND_ISSUED, JobDecision, JobView, Transition, decide
 from stromboli.controllers.jobs.groups import JobGroups
 from stromboli.controllers.jobs.job_writer import JobWriter
 from stromboli.controllers.jobs.members import JobPods
@@ -29,7 +29,6 @@ from stromboli.controllers.jobs.specification import JobSpecification, document_
 from stromboli.controllers.jobs.status import (
     counted_status,
     initial_status,
-    last_command,
     status_after,
     target_of,
     with_problem,
@@ -53,6 +52,8 @@ if TYPE_CHECKING:
 
 POD_DEBOUNCE_SECONDS = 0.1
 """Changes of pods within this many seconds are handled together."""
+UNKNOWN_JOB_SECONDS = 30.0
+"""The time after which evictions of pods are forgotten whose Job is not known."""
 BLOCKED_SECONDS = 5.0
 """The delay before a Job is tried again whose pods cannot be created."""
 CONFLICT_SECONDS = 0.5
@@ -92,10 +93,6 @@ class VolcanoJobController:
         self._first_seen: dict[str, dict[Occurrence, float]] = {}
         jobs.listen(self._job_changed)
 
-    @property
-    def pods_created(self) -> int:
-        return self._pods.created
-
     async def run(self) -> None:
         """Work until cancelled."""
         for synced in self._synced:
@@ -107,10 +104,8 @@ class VolcanoJobController:
             self.work.add(job.key)
 
     def _pods_changed(self, key: str) -> None:
-        if key in self._jobs.objects:
-            self.work.add_after(key, POD_DEBOUNCE_SECONDS)
-        else:
-            self._pods.keep_evicted(key, ())
+        """The watch of Jobs may be behind that of pods: evictions of pods of an unknown Job are kept for a while."""
+        self.work.add_after(key, POD_DEBOUNCE_SECONDS if key in self._jobs.objects else UNKNOWN_JOB_SECONDS)
 
     def _priority_of(self, name: str) -> int:
         found = self._priorities.objects.get(name)
@@ -152,23 +147,27 @@ class VolcanoJobController:
             if decision.transition is None:
                 return await self._carry_out(job, view, decision, is_fresh)
             job = await self._change_phase(job, view, decision.transition)
+            if decision.transition.reason == COMMAND_ISSUED:
+                await self._inbox.consume(commands.pop(0))
             is_fresh = True
         return 0.0
 
-    async def _next_command(self, job: VolcanoJob, commands: list[VolcanoCommand]) -> JobCommand | None:
-        """Return the first Command that has an effect; those before it, and one that was executed, are deleted."""
+    async def _next_command(self, job: VolcanoJob, commands: list[VolcanoCommand]) -> str:
+        """Return the action of the first Command that has an effect, and delete those before it.
+
+        A Command is deleted when the phase that it leads to was written. No action has an effect in that phase, so that
+        a Command whose deletion failed is not executed twice.
+        """
         phase = job.status.state.phase or ""
         while commands:
-            command, action = commands[0], commands[0].action or ""
-            is_done = command.metadata.uid == last_command(job.status)
-            if not is_done and action in PHASES[phase].actions:
-                return JobCommand(action, command.metadata.uid)
-            if await self._inbox.consume(command) and not is_done:
-                self._record(job, WARNING, "CommandIssued", f"{action} has no effect on a Job in phase {phase}")
-            commands.pop(0)
-        return None
+            action = commands[0].action or ""
+            if action in PHASES[phase].actions:
+                return action
+            if await self._inbox.consume(commands.pop(0)):
+                self._record(job, WARNING, COMMAND_ISSUED, f"{action} has no effect on a Job in phase {phase}")
+        return ""
 
-    def _view(self, job: VolcanoJob, spec: JobSpecification, command: JobCommand | None) -> JobView:
+    def _view(self, job: VolcanoJob, spec: JobSpecification, command: str) -> JobView:
         key, uid, status = job.key, job.metadata.uid, job.status
         group = self._groups.of(document_of(job))
         return JobView(
@@ -192,10 +191,12 @@ class VolcanoJobController:
         counted = counted_status(job.status, view.spec, view.pods, job.status.controlled_resources or {})
         began = seconds_of(job.metadata.creation_timestamp)
         written = await self._writer.write(job, status_after(counted, transition, began, self._clock()))
-        if transition.command:
+        self._forget_restarted(job.key, view, view)
+        self._forget_restarted(job.key, view, transition)
+        if transition.reason == COMMAND_ISSUED:
             once = "clean it up to make sure executed not more than once"
             note = f"Start to execute command {transition.action}, and {once}"
-            self._record(job, NORMAL, "CommandIssued", note)
+            self._record(job, NORMAL, COMMAND_ISSUED, note)
         if transition.action:
             self._record(job, NORMAL, "ExecuteAction", f"Start to execute action {transition.action}")
         return written
@@ -222,7 +223,11 @@ class VolcanoJobController:
     ) -> float:
         """Create what is missing; return the seconds until another attempt, or 0."""
         prepared = (job.metadata.uid, job.metadata.generation, view.version)
-        if self._prepared.get(job.key) != prepared:
+        is_prepared = self._prepared.get(job.key) == prepared
+        is_complete = is_prepared and not decision.create and self._groups.of(document) is not None
+        if not (is_complete or is_fresh or await self._writer.exists(job)):
+            return CONFLICT_SECONDS
+        if not is_prepared:
             await self._writer.name_claims(job, document)
             await self._objects.create(document, view.spec)
             self._prepared[job.key] = prepared
@@ -230,8 +235,6 @@ class VolcanoJobController:
         self._report_group(job, document)
         if not decision.create:
             return 0.0
-        if not is_fresh and not await self._writer.exists(job):
-            return CONFLICT_SECONDS
         conflicts = await self._pods.create(document, view.spec.plugins, decision.create)
         return CONFLICT_SECONDS if conflicts else 0.0
 
@@ -241,6 +244,11 @@ class VolcanoJobController:
         if has_plugin_objects(job.status.controlled_resources):
             await self._objects.delete(document, spec)
 
+    def _forget_restarted(self, key: str, view: JobView, restart: JobView | Transition) -> None:
+        """Forget the evicted pods that a restart replaces."""
+        target, version, retry = restart.target, restart.version, restart.retry_count
+        self._pods.forget_evicted(key, (pod.uid for pod in view.evicted if target.covers(pod, version, retry)))
+
     def _keep_events(self, key: str, view: JobView, decision: JobDecision) -> None:
         """Forget events that no policy waits for, and evictions that were part of a restart."""
         kept = {event: since for event, since in self._first_seen.pop(key, {}).items() if event in decision.waiting}
@@ -249,12 +257,11 @@ class VolcanoJobController:
         handling = PHASES[view.phase].pods
         waiting = {event.uid for event in decision.waiting}
         if handling is PodHandling.RUN:
-            self._pods.keep_evicted(key, [pod for pod in view.evicted if pod.uid in waiting])
+            self._pods.forget_evicted(key, (pod.uid for pod in view.evicted if pod.uid not in waiting))
         elif handling is PodHandling.REPLACE:
-            target, version, retry = view.target, view.version, view.retry_count
-            self._pods.keep_evicted(key, [pod for pod in view.evicted if not target.covers(pod, version, retry)])
+            self._forget_restarted(key, view, view)
         else:
-            self._pods.keep_evicted(key, ())
+            self._pods.forget_evicted(key)
 
     # -- the status of a Job ------------------------------------------------------------------------------------
 
@@ -307,4 +314,4 @@ class VolcanoJobController:
     def _forget(self, key: str) -> None:
         for kept in (self._specifications, self._prepared, self._first_seen):
             kept.pop(key, None)
-        self._pods.keep_evicted(key, ())
+        self._pods.forget_evicted(key)

@@ -63,7 +63,7 @@ class JobWriter:
         try:
             await self._client.delete(VOLCANO_JOBS, name, namespace=namespace, uid=uid, propagation="Background")
         except ApiError as error:
-            if not (error.is_missing or error.is_conflict):
+            if not error.is_missing:
                 raise
 
     async def _get(self, job: VolcanoJob) -> VolcanoJob | None:

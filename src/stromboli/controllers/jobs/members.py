@@ -27,35 +27,33 @@ class JobPods:
 
     def __init__(self, client: Client, pods: GatedInformer[TaskPod], changed: Callable[[str], None]) -> None:
         self._client, self._pods, self._changed = client, pods, changed
-        #: By key of the Job, then by name.
-        self._members: dict[str, dict[str, TaskPod]] = {}
+        #: By key of the Job, then by name, with the uid of the owner.
+        self._members: dict[str, dict[str, tuple[str, JobPod]]] = {}
         #: By key of the Job, then by uid, with the uid of the owner.
         self._evicted: dict[str, dict[str, tuple[str, JobPod]]] = {}
         #: Uids of pods that this process deletes.
         self._deleted: set[str] = set()
-        self.created = 0
         pods.listen(self._pod_changed)
 
     def of(self, key: str, uid: str) -> list[JobPod]:
         """Return the pods that a Job owns."""
-        owned = (facts_of(pod) for pod in self._members.get(key, {}).values() if owner_uid(pod) == uid)
+        owned = (pod for owner, pod in self._members.get(key, {}).values() if owner == uid)
         return [pod._replace(is_terminating=True) if pod.uid in self._deleted else pod for pod in owned]
 
     def taken_names(self, key: str, uid: str) -> frozenset[str]:
         """Return the names of pods that name the Job but belong to another one."""
-        return frozenset(name for name, pod in self._members.get(key, {}).items() if owner_uid(pod) != uid)
+        return frozenset(name for name, (owner, _) in self._members.get(key, {}).items() if owner != uid)
 
     def evicted(self, key: str, uid: str) -> list[JobPod]:
         """Return the pods of a Job that others deleted before they had finished."""
         return [pod for owner, pod in self._evicted.get(key, {}).values() if owner == uid]
 
-    def keep_evicted(self, key: str, kept: Iterable[JobPod]) -> None:
-        """Forget the evictions of a Job except for these."""
-        uids = {pod.uid for pod in kept}
-        remaining = {uid: entry for uid, entry in self._evicted.get(key, {}).items() if uid in uids}
-        if remaining:
-            self._evicted[key] = remaining
-        else:
+    def forget_evicted(self, key: str, uids: Iterable[str] | None = None) -> None:
+        """Forget these evictions of a Job; all by default."""
+        evicted = self._evicted.get(key, {})
+        for uid in [*evicted] if uids is None else uids:
+            evicted.pop(uid, None)
+        if not evicted:
             self._evicted.pop(key, None)
 
     async def create(
@@ -91,7 +89,6 @@ class JobPods:
                 message = f"creating pod {pod['metadata']['name']} failed: {error.message}"
                 raise JobBlocked("FailedCreate", message) from error
             raise
-        self.created += 1
         self._pods.apply(answer)
         return True
 
@@ -99,12 +96,9 @@ class JobPods:
         self._deleted.add(pod.uid)
         try:
             await self._client.delete(TASK_PODS, pod.name, namespace=namespace, uid=pod.uid)
-        except ApiError as error:
-            if error.is_missing or error.is_conflict:
+        except BaseException as error:
+            if isinstance(error, ApiError) and error.is_missing:
                 return
-            self._deleted.discard(pod.uid)
-            raise
-        except BaseException:
             self._deleted.discard(pod.uid)
             raise
 
@@ -115,7 +109,7 @@ class JobPods:
         key = job_key_of(pod)
         self._note_eviction(key, old, new)
         if new is not None:
-            self._members.setdefault(key, {})[pod.metadata.name] = new
+            self._members.setdefault(key, {})[pod.metadata.name] = owner_uid(new), facts_of(new)
         else:
             self._deleted.discard(pod.metadata.uid)
             members = self._members.get(key, {})

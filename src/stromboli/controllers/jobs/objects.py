@@ -112,7 +112,7 @@ class PreparedObjects:
         except JobBlocked:
             return
         except ApiError as error:
-            if not (error.is_missing or error.is_conflict):
+            if not error.is_missing:
                 raise
 
     async def _get(self, job: WorkloadDocument, needed: PluginObject) -> dict[str, Any] | None:

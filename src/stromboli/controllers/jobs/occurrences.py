@@ -25,10 +25,14 @@ from stromboli.workloads.families.volcano.tasks import VolcanoTask
 def occurrences(
     spec: JobSpecification, members: Sequence[JobPod], evicted: Iterable[JobPod], group_phase: str
 ) -> Iterator[Occurrence]:
-    """Yield the events of the pods of the present generation, the most specific first."""
-    for pod in evicted:
-        yield _of_pod(POD_EVICTED, pod)
+    """Yield the events of the pods of the present generation, the most specific first. An eviction is over when the
+    pod that replaces the evicted one has started.
+    """
     present = [pod for pod in members if not pod.is_terminating]
+    started = {(pod.task, pod.task_index) for pod in present if pod.phase != PENDING}
+    for pod in evicted:
+        if (pod.task, pod.task_index) not in started:
+            yield _of_pod(POD_EVICTED, pod)
     for pod in present:
         if pod.phase == FAILED:
             yield _of_pod(POD_FAILED, pod)
@@ -47,7 +51,7 @@ def _of_pod(event: str, pod: JobPod) -> Occurrence:
 
 def _of_task(spec: JobSpecification, task: VolcanoTask, pods: Sequence[JobPod]) -> Iterator[Occurrence]:
     limit = spec.task_max_retry[task.name]
-    if limit is not None and sum(pod.restarts for pod in pods) > limit:
+    if limit is not None and sum(pod.restarts for pod in pods if not pod.is_finished) > limit:
         yield Occurrence(TASK_FAILED, task.name)
     if task.replicas and sum(pod.phase == SUCCEEDED for pod in pods) >= task.replicas:
         yield Occurrence(TASK_COMPLETED, task.name)

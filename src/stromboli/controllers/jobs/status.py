@@ -22,9 +22,8 @@ from stromboli.kube.objects.volcano_jobs import (
     VolcanoTaskState,
 )
 
-#: Entries of `controlledResources` beside those of plugins and volumes: what a restart replaces, and the uid of the
-#: last Command that was executed.
-_TARGET, _COMMAND = "restart", "command"
+#: The entry of `controlledResources`, beside those of plugins and volumes, for what a restart replaces.
+_TARGET = "restart"
 MAX_CONDITIONS = 100
 #: Reasons why the pods of a Job cannot be created.
 PROBLEMS = ("InvalidJob", "PVCError", "PluginError", "PodGroupError", "FailedCreate")
@@ -34,14 +33,9 @@ def target_of(status: VolcanoJobStatus) -> RestartTarget:
     return RestartTarget.parse((status.controlled_resources or {}).get(_TARGET, ""))
 
 
-def last_command(status: VolcanoJobStatus) -> str:
-    """Return the uid of the Command that was executed last."""
-    return (status.controlled_resources or {}).get(_COMMAND, "")
-
-
 def initial_status(status: VolcanoJobStatus, spec: JobSpecification, now: float) -> VolcanoJobStatus:
-    """Return the status of a new Job."""
-    return _in_phase(msgspec.structs.replace(status, min_available=spec.min_available), phases.PENDING, "", "", now)
+    """Return the status of a new Job, which has no pods."""
+    return _in_phase(counted_status(status, spec, (), {}), phases.PENDING, "", "", now)
 
 
 def status_after(status: VolcanoJobStatus, transition: Transition, began: float | None, now: float) -> VolcanoJobStatus:
@@ -51,8 +45,6 @@ def status_after(status: VolcanoJobStatus, transition: Transition, began: float 
     resources.pop(_TARGET, None)
     if not transition.target.is_job:
         resources[_TARGET] = str(transition.target)
-    if transition.command:
-        resources[_COMMAND] = transition.command
     ended = transition.phase in phases.FINISHED and began is not None
     return msgspec.structs.replace(
         status,
@@ -69,7 +61,7 @@ def counted_status(
     """Return the status with the counts of these pods, and the objects that were `created`."""
     members = list(pods)
     counts = counts_of(members)
-    own = {key: value for key, value in (status.controlled_resources or {}).items() if key in (_TARGET, _COMMAND)}
+    own = {key: value for key, value in (status.controlled_resources or {}).items() if key == _TARGET}
     return msgspec.structs.replace(
         status,
         min_available=spec.min_available,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import NamedTuple
 
 from stromboli.kube.manifests.lines import ManifestText, Path
@@ -43,6 +44,7 @@ class Origins:
         return f"{origin.place(path_of(subject['field'] or ''))}: {message}"
 
 
+@lru_cache(maxsize=4096)
 def path_of(text: str) -> Path:
     """Return the steps of a written path: `spec.containers[0].image`, `metadata.annotations[example.com/a]`."""
     return tuple(int(index) if index else key or name for index, key, name in _STEP.findall(text))

@@ -22,6 +22,7 @@ JOB_VERSION = "volcano.sh/job-version"
 RETRY_COUNT = "volcano.sh/job-retry-count"
 TEMPLATE = "volcano.sh/template-uid"
 NUMA_POLICY = "volcano.sh/numa-topology-policy"
+_UID_LENGTH = 8
 _MIN_AVAILABLE, _MAX_UNAVAILABLE = "volcano.sh/jdb-min-available", "volcano.sh/jdb-max-unavailable"
 #: Annotations of the Job that its pods have too, and labels likewise.
 _INHERITED_ANNOTATIONS = ("volcano.sh/preemptable", "volcano.sh/cooldown-time", "volcano.sh/revocable-zone")
@@ -88,9 +89,12 @@ def queue_of(job: WorkloadDocument) -> str:
 
 
 def claim_names(job: WorkloadDocument) -> list[str]:
-    """Return the names of the claims of a Job's volumes. The controller chooses those that the Job does not name."""
+    """Return the names of the claims of a Job's volumes. The controller chooses those that the Job does not name: a Job
+    must not get the claim of an earlier one of its name.
+    """
+    prefix = "-".join(part for part in (job.name, "pvc", job.uid[:_UID_LENGTH]) if part)
     paths = (f"spec.volumes[{place}].volumeClaimName" for place in range(job.length("spec.volumes")))
-    return [job.text(path) or f"{job.name}-pvc-{place}" for place, path in enumerate(paths)]
+    return [job.text(path) or f"{prefix}-{place}" for place, path in enumerate(paths)]
 
 
 def pod_name(job: str, task: str, index: int) -> str:
