@@ -6,8 +6,8 @@ refusals. It has no side effects: the caller reads `decisions` when the session 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -46,6 +46,24 @@ from stromboli.core.topology.sub_jobs import has_topology_constraints
 
 if TYPE_CHECKING:
     from stromboli.core.session.job_order import JobOrder
+
+
+class AttributedErrors:
+    """Names the plugin or the action that raised an error."""
+
+    __slots__ = ("_kind", "_name")
+
+    def __init__(self, kind: str, name: str) -> None:
+        self._kind = kind
+        self._name = name
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: object) -> None:
+        if isinstance(error, Exception) and not isinstance(error, PluginFailure | LedgerInconsistency):
+            described = describe_error(error, with_owner=False)
+            raise PluginFailure(f"{self._kind} {self._name} failed: {described}") from error
 
 
 class Session(Questions):
@@ -134,7 +152,7 @@ class Session(Questions):
 
     def _open(self) -> None:
         for name, plugin in self.program.plugins.items():
-            with self.measurements.measure("plugin", name, "open"), self._attribute_errors(f"plugin {name}"):
+            with self.measurements.measure("plugin", name, "open"), AttributedErrors("plugin", name):
                 plugin.open(self)
         for key in self.snapshot.waiting:
             self._admit(self.jobs[key])
@@ -197,7 +215,7 @@ class Session(Questions):
     def run(self) -> None:
         """Execute every action of the configuration, in order, and close."""
         for action in self.program.actions:
-            with self.measurements.measure("action", action.name), self._attribute_errors(f"action {action.name}"):
+            with self.measurements.measure("action", action.name), AttributedErrors("action", action.name):
                 try:
                     action.initialize(self)
                     action.execute(self)
@@ -211,7 +229,7 @@ class Session(Questions):
     def close(self) -> None:
         """Close plugins in reverse order, then compute the status of every job that was considered."""
         for name, plugin in reversed(self.program.plugins.items()):
-            with self.measurements.measure("plugin", name, "close"), self._attribute_errors(f"plugin {name}"):
+            with self.measurements.measure("plugin", name, "close"), AttributedErrors("plugin", name):
                 plugin.close(self)
         self._refuse_beyond_budget()
         considered = *self.snapshot.waiting, *sorted({*self.dirty_jobs, *self.snapshot.touched})
@@ -234,15 +252,6 @@ class Session(Questions):
         garbage collector has to find would delay a later cycle.
         """
         vars(self).clear()
-
-    @contextmanager
-    def _attribute_errors(self, culprit: str) -> Iterator[None]:
-        try:
-            yield
-        except (PluginFailure, LedgerInconsistency):
-            raise
-        except Exception as error:
-            raise PluginFailure(f"{culprit} failed: {describe_error(error, with_owner=False)}") from error
 
     # -- facts --------------------------------------------------------------------------------------------------
 
