@@ -259,6 +259,13 @@ def read_scenario(
     )  # fmt: skip
 
 
+def read_program(options: Mapping[str, Any]) -> Program:
+    """Read the policy by the options of a command, without any objects."""
+    registry = read_registry(options["plugins"])
+    configuration = read_configuration(options["conf"], registry)
+    return _program(configuration, registry, ask_extenders=options["ask_extenders"], traceback=options["traceback"])
+
+
 def read_dumped(
     path: str,
     conf: str | None,

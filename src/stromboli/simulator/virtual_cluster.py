@@ -193,13 +193,17 @@ class VirtualCluster:
 
     def apply_decisions(self, session: Session) -> tuple[list[PodStart], list[PodRemoval]]:
         """Apply the decisions of a cycle; return started and removed pods."""
-        for key, status in session.statuses.items():
-            self._set_phase(key, status.phase)
-        self.cluster.assumptions.remember(session.carryover())
-        started = [self._bind(placement) for statement in session.decisions.binds for placement in statement]
+        started = self.bind_decided(session)
         return started, [self._evict(eviction.task.uid) for eviction in session.decisions.evictions]
 
-    def _set_phase(self, key: str, phase: str) -> None:
+    def bind_decided(self, session: Session) -> list[PodStart]:
+        """Apply everything that a cycle has decided, except evictions; return the started pods."""
+        for key, status in session.statuses.items():
+            self.set_phase(key, status.phase)
+        self.cluster.assumptions.remember(session.carryover())
+        return [self._bind(placement) for statement in session.decisions.binds for placement in statement]
+
+    def set_phase(self, key: str, phase: str) -> None:
         if self.cluster.groups.phase(key) == phase:
             return
         namespace, _, name = key.partition("/")
@@ -248,6 +252,13 @@ class VirtualCluster:
         self._remove(kube.PodGroup, (namespace, name))
         self._made.discard(job)
         return True
+
+    def remove_pod(self, uid: str) -> None:
+        """Delete a pod; its job stays, and may get others."""
+        known = self._pods.pop(uid)
+        self._waiting.pop(uid, None)
+        self._present[self._job_of(msgspec.json.decode(known.raw, type=kube.Pod))] -= 1
+        self._store.remove(self._collections[kube.Pod], known)
 
     def _remove(self, kind: type[kube.KubeObject], key: tuple[str, str]) -> None:
         collection = self._collections[kind]

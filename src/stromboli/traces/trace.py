@@ -44,6 +44,8 @@ class TraceJob(msgspec.Struct, frozen=True, gc=False):
     group: str = ""
     queue: str = ""
     status: str = UNKNOWN
+    #: Seconds of run time between checkpoints, from the last of which an interrupted job starts again.
+    checkpoint: float | None = None
     #: The number of the line, for messages.
     line: int = 0
 

@@ -9,7 +9,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from stromboli.cli import main
-from tests.testing.traces import OPENB_NODES, OPENB_PODS, SWF_HEADER, swf, write
+from tests.testing.traces.files import OPENB_NODES, OPENB_PODS, SWF_HEADER, swf, write
 
 
 def run(*arguments: str) -> Result:

@@ -9,7 +9,7 @@ import pytest
 from stromboli.traces.opening import format_of, open_trace
 from stromboli.traces.trace import TraceError, in_order, ordered
 from tests.testing.histories import example_records, write_records
-from tests.testing.traces import OPENB_PODS, PHILLY, SACCT, SWF_HEADER, swf, write
+from tests.testing.traces.files import OPENB_PODS, PHILLY, SACCT, SWF_HEADER, swf, write
 from tests.unit.cli.test_replay_command import a_dump
 
 FORMATS = {

@@ -8,7 +8,7 @@ import pytest
 
 from stromboli.traces.opening import open_trace
 from stromboli.traces.trace import TraceError, TraceJob
-from tests.testing.traces import SWF_HEADER, swf, write
+from tests.testing.traces.files import SWF_HEADER, swf, write
 
 
 def jobs(tmp_path: Path, *lines: str) -> list[TraceJob]:

@@ -8,7 +8,7 @@ import pytest
 
 from stromboli.traces.opening import open_trace
 from stromboli.traces.trace import TraceError, TraceJob, TraceNode
-from tests.testing.traces import OPENB_NODES, OPENB_PODS, PHILLY, SACCT, write
+from tests.testing.traces.files import OPENB_NODES, OPENB_PODS, PHILLY, SACCT, write
 
 MIB, GIB = 1 << 20, 1 << 30
 

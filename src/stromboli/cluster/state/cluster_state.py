@@ -6,7 +6,7 @@ that a snapshot may still be using are copied before they change.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -34,6 +34,8 @@ _UNSETTLED = ("Pending", "Inqueue")
 #: By status, whether a pod counts in the allocated and in the requested resources of its job.
 _SUMS = [(status in ALLOCATED_STATUSES, status in (*ALLOCATED_STATUSES, TaskStatus.PENDING)) for status in TaskStatus]
 
+#: Up to this many nodes are written one by one.
+_FEW = 8
 #: Initial number of rows of the task columns.
 _FIRST_ROWS = 1024
 
@@ -50,8 +52,13 @@ class NodeEffect:
         self.nodes: list[int] = []
 
     def add_to(self, block: Block) -> None:
-        for row, amount in zip(self._rows, self._amounts, strict=True):
-            np.add.at(block[row], self.nodes, amount)
+        if len(self.nodes) <= _FEW:
+            for node in self.nodes:
+                for row, amount in zip(self._rows, self._amounts, strict=True):
+                    block[row, node] += amount
+        else:
+            for row, amount in zip(self._rows, self._amounts, strict=True):
+                np.add.at(block[row], self.nodes, amount)
         self.nodes = []
 
 
@@ -181,6 +188,50 @@ class ClusterState:
             column = self.tallies[number] = column.copy()
             self._shared_tallies.discard(number)
         return column
+
+    # -- whole jobs -----------------------------------------------------------------------------------------------
+    # Of one class, without sub-jobs and roles: simulations enter, place and drop such jobs in one step.
+
+    def add_waiting(self, spec: JobSpec, phase: str, tasks: Sequence[Task]) -> None:
+        """Add a job all of whose pods wait."""
+        job, number, task_class = Job(spec, self.layout.resources), len(tasks), tasks[0].task_class
+        job.phase = phase
+        job.tasks = {task.uid: task for task in tasks}
+        _add_count(job.counts, TaskStatus.PENDING, number, task_class.best_effort)
+        add_request(job.requested, task_class.request, number)
+        self._copied_at[spec.key] = self.generation
+        self.jobs[spec.key] = job
+        self.settle_job(spec.key)
+
+    def place_waiting(self, key: str, tasks: Sequence[Task], nodes: Sequence[int]) -> None:
+        """Count waiting pods of a job as running on nodes. The caller settles the job."""
+        job, number, task_class = self._writable(key), len(tasks), tasks[0].task_class
+        for task, node in zip(tasks, nodes, strict=True):
+            self.columns.set(task.row, TaskStatus.RUNNING, node)
+            self.pods_on_node.setdefault(node, set()).add(task.uid)
+        _add_count(job.counts, TaskStatus.PENDING, -number, task_class.best_effort)
+        _add_count(job.counts, TaskStatus.RUNNING, number, waits=False)
+        add_request(job.allocated, task_class.request, number)
+        self._occupy_nodes(task_class, nodes, 1)
+
+    def drop_whole(self, key: str, placed: Mapping[str, int]) -> None:
+        """Remove a job with all its pods, of which some run on nodes."""
+        tasks = self.jobs[key].tasks
+        for uid, node in placed.items():
+            self.pods_on_node[node].discard(uid)
+        for task in tasks.values():
+            self.columns.release(task.row)
+        if placed:
+            self._occupy_nodes(next(iter(tasks.values())).task_class, list(placed.values()), -1)
+        self.drop_job(key)
+
+    def _occupy_nodes(self, task_class: TaskClass, nodes: Sequence[int], sign: int) -> None:
+        effect = self._effect(task_class, TaskStatus.RUNNING, sign)
+        if not effect.nodes:
+            self._outstanding.append(effect)
+        effect.nodes.extend(nodes)
+        for number in task_class.feeds:
+            np.add.at(self._writable_tally(number), nodes, sign)
 
     # -- jobs ---------------------------------------------------------------------------------------------------
 

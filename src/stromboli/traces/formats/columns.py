@@ -33,7 +33,7 @@ from stromboli.traces.trace import STATUSES, UNKNOWN, Trace, TraceError, TraceHe
 
 NAME = "columns"
 ISO = "iso"
-_TIMES = ("submitted", "started", "ended", "run_time", "requested", "waited")
+_TIMES = ("submitted", "started", "ended", "run_time", "requested", "waited", "checkpoint")
 _AMOUNTS = ("pods", "cpu", "memory", "gpu")
 _TEXTS = ("name", "user", "group", "queue", "status", "gpu_models")
 
@@ -214,7 +214,8 @@ def _job(values: Mapping[str, Any], number: int, *, endless: bool) -> TraceJob:
     texts = {key: values[key] for key in _TEXTS if key in values}
     return TraceJob(
         submitted=submitted, run_time=_run_time(values, started, ended, endless=endless), pods=pods,
-        requested=values.get("requested"), waited=waited, line=number, **{"name": f"line-{number}", **texts},
+        requested=values.get("requested"), waited=waited, checkpoint=values.get("checkpoint"),
+        line=number, **{"name": f"line-{number}", **texts},
         cpu=_per_pod("cpu", values.get("cpu"), pods), memory=_per_pod("memory", values.get("memory"), pods),
         gpu=_per_pod("gpu", values.get("gpu"), pods),
     )  # fmt: skip

@@ -33,6 +33,8 @@ READ = {
     "simulate -f": "simulate -f nowhere",
     "simulate --conf": "simulate -f cluster --conf nowhere",
     "simulate --kinds": "simulate -f cluster --kinds nowhere",
+    "simulate --trace": "simulate --trace nowhere",
+    "simulate --trace-nodes": "simulate --trace dump.json.gz --trace-nodes nowhere",
     "trace info --trace-nodes": "trace info dump.json.gz --trace-nodes nowhere",
     "trace convert --trace-nodes": "trace convert dump.json.gz --trace-nodes nowhere",
     "forecast -f": "forecast -f nowhere",

@@ -11,10 +11,12 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from stromboli.cli.options.settings import DURATION, output_option
+from stromboli.cli.options.replay import REPLAY_PARAMETERS, replay_options
+from stromboli.cli.options.settings import DURATION, output_option, reject_options
 from stromboli.cli.options.times import TIMESTAMP, now_option
 from stromboli.cli.output import Failure, Printout, job_name, plugin_failure
 from stromboli.cli.scenario import WAITING, Scenario, read_scenario, simulation_options
+from stromboli.cli.trace_replay import replay_trace
 
 if TYPE_CHECKING:
     from stromboli.simulator.measurements import SimulationMeasurements
@@ -25,6 +27,9 @@ Examples:
   stromboli simulate -f examples/day
   stromboli simulate -f examples/day --conf examples/day/easy.conf --until 24h
   stromboli simulate -f examples/day -o json | jq .waits
+  stromboli simulate --trace examples/traces/lublin.swf
+  stromboli simulate --trace examples/traces/accounting.txt --nodes 4 \\
+    --cpus-per-node 16 --queues user --estimates learned
 
 \b
 On pods and PodGroups:
@@ -63,6 +68,7 @@ class _Until(click.ParamType[_End]):
 
 @click.command(epilog=_EPILOG)
 @simulation_options
+@replay_options
 @click.option(
     "--until", type=_Until(), metavar="TIME",
     help="The end, as a duration since the start (24h) or a time (2026-01-02T00:00:00Z). Default: when no events are "
@@ -72,13 +78,19 @@ class _Until(click.ParamType[_End]):
     "The time of the start, such as 2026-01-01T12:00:00Z. Default: the earliest creation time of the waiting objects."
 )
 @output_option()
-def simulate(until: _End | None, now: float | None, output: str, **options: Any) -> None:
-    """Run manifests, or a cluster, in virtual time.
+def simulate(until: _End | None, now: float | None, output: str, trace: str | None, **options: Any) -> None:
+    """Run manifests, a cluster, or a trace in virtual time.
 
     Jobs arrive by their annotations or creation timestamps, pods run for their declared run time, and the scheduler
     decides as in a cluster. A day takes seconds. Files without nodes are added to the cluster of the kubeconfig, whose
     present state is the start. Nothing is written.
     """
+    if trace is not None:
+        replay_trace(trace, _seconds_of(until), output, now=now, **options)
+        return
+    reject_options(REPLAY_PARAMETERS, "without --trace")
+    for name in REPLAY_PARAMETERS:
+        del options[name]
     scenario = read_scenario(cycles=1, now=now, **options)
     simulation = _simulation(scenario, scenario.now if scenario.is_live else now)
     measured = _run(simulation, _moment(until, simulation))
@@ -114,6 +126,13 @@ def _simulation(scenario: Scenario, now: float | None) -> Simulation:
     return Simulation(
         workload, scenario.program, scheduler_names=scenario.scheduler_names, seed=scenario.seed, shard=scenario.shard
     )
+
+
+def _seconds_of(until: _End | None) -> float:
+    """Return the end of a trace, which is a duration since its start."""
+    if until is not None and not until.is_duration:
+        raise click.UsageError("--until with --trace is a duration since its start, such as 24h.")
+    return inf if until is None else until.seconds
 
 
 def _moment(until: _End | None, simulation: Simulation) -> float:

@@ -2,12 +2,7 @@
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager
-from gzip import GzipFile
-from io import TextIOWrapper
-from pathlib import Path
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, TextIO
 
 import click
@@ -15,6 +10,7 @@ import click
 from stromboli.cli.options.settings import DURATION, output_option
 from stromboli.cli.options.traces import equal_nodes_of, node_options, trace_format_options, trace_of
 from stromboli.cli.output import Failure, Printout, warn
+from stromboli.cli.targets import written_target
 
 if TYPE_CHECKING:
     from stromboli.traces.generators.poisson import JobSize
@@ -204,27 +200,7 @@ def _write(chosen: Trace, target: str, form: str | None) -> Sequence[str]:
     form = form or ("csv" if target.removesuffix(".gz").endswith(".csv") else "swf")
     write: Callable[[Trace, TextIO], list[str]] = write_csv if form == "csv" else write_swf
     try:
-        with _target(target) as file:
+        with written_target(target) as file:
             return write(chosen, file)
     except TraceError as error:
         raise Failure(error) from error
-
-
-@contextmanager
-def _target(target: str) -> Iterator[TextIO]:
-    """Open a file for writing, compressed if its name ends with `.gz`. It replaces an older one when it is complete."""
-    if target == "-":
-        yield sys.stdout
-        return
-    path = Path(target)
-    part = path.with_name(f"{path.name}.part")
-    try:
-        with part.open("wb") as file, ExitStack() as stack:
-            # without a time in the header, so that equal traces are equal files
-            packed = stack.enter_context(GzipFile("", "wb", fileobj=file, mtime=0)) if target.endswith(".gz") else file
-            yield stack.enter_context(TextIOWrapper(packed, encoding="utf-8", newline=""))
-        part.replace(path)
-    except OSError as error:
-        raise Failure(f"{target}: {error.strerror or error}") from error
-    finally:
-        part.unlink(missing_ok=True)
