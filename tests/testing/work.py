@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import sys
 from collections.abc import Callable
 from types import FrameType
@@ -15,9 +16,12 @@ def calls_of(act: Callable[[], object]) -> int:
         nonlocal number
         number += event in ("call", "c_call")
 
+    gc.collect()  # callbacks of garbage from before would count
+    gc.disable()
     sys.setprofile(count)
     try:
         act()
     finally:
         sys.setprofile(None)
+        gc.enable()
     return number
