@@ -241,6 +241,7 @@ class ClusterState:
         if job is None:
             job = Job(missing_group(key), self.layout.resources)
         elif self._copied_at.get(key) == self.generation:
+            job.completions = None
             return job
         else:
             job = job.copy()

@@ -76,9 +76,11 @@ class Calendar:
         """Return a booking without adding it to the calendar."""
         ledger = self._session.ledger
         amounts = np.zeros((ledger.layout.resources, len(ledger.nodes)), dtype=np.int64)
-        for task, row in zip(tasks, rows, strict=True):
-            for dimension, amount in task.task_class.request:
-                amounts[dimension, row] += amount
+        for task_class in {task.task_class for task in tasks}:
+            own = [row for task, row in zip(tasks, rows, strict=True) if task.task_class is task_class]
+            copies = np.bincount(own, minlength=len(ledger.nodes))
+            for dimension, amount in task_class.request:
+                amounts[dimension] += amount * copies
         return Booking(job, start, end, tasks, rows, amounts, amounts)
 
     def add(self, booking: Booking) -> None:

@@ -7,6 +7,7 @@ best-effort tasks, which never keep a job from being ready.
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 from stromboli.core.model.resources.resources import Amounts, Request
 from stromboli.core.model.tasks.selectors import EVERYTHING, LabelSelector
@@ -133,7 +134,8 @@ class Job:
     """A job within a cycle: shared facts, own counters."""
 
     __slots__ = (
-        "_classes", "allocated", "counts", "phase", "requested", "role_counts", "spec", "sub_jobs", "tasks",
+        "_classes", "allocated", "completions", "counts", "phase", "requested", "role_counts", "spec", "sub_jobs",
+        "tasks",
     )  # fmt: skip
 
     def __init__(self, spec: JobSpec, size: int) -> None:
@@ -141,6 +143,8 @@ class Job:
         self.phase = "Pending"
         self.tasks: dict[str, Task] = {}
         self._classes: frozenset[TaskClass] | None = None
+        #: Kept by reservations for as long as neither tasks nor counters change: when its running tasks complete.
+        self.completions: Any = None
         self.counts = empty_counts()
         self.role_counts: dict[str, Counts] = {}
         self.sub_jobs: dict[str, SubJob] = {}
@@ -152,6 +156,7 @@ class Job:
         """Copy the counters; facts and tasks stay shared."""
         twin = Job.__new__(Job)
         twin.spec, twin.phase, twin.tasks, twin._classes = self.spec, self.phase, self.tasks, self._classes
+        twin.completions = None
         twin.counts, twin.allocated, twin.requested = self.counts[:], self.allocated[:], self.requested
         twin.role_counts = {role: counts[:] for role, counts in self.role_counts.items()} if self.role_counts else {}
         twin.sub_jobs = {key: sub_job.copy() for key, sub_job in self.sub_jobs.items()} if self.sub_jobs else {}
