@@ -1,31 +1,30 @@
-"""A day of a cluster in virtual time: jobs of all sizes arrive, wait, run for their declared run time, and end."""
+"""Traces in virtual time: short jobs, gangs, and a day of jobs of all sizes under each backfill strategy."""
 
 from __future__ import annotations
 
 import random
+import resource
 import time
-from collections.abc import Iterator
 
-from benchmarks import clusters
 from benchmarks.measurement import Result, finished
-from stromboli import kube
 from stromboli.cli import tune_garbage_collection
 from stromboli.cli.registry import built_in_registry
 from stromboli.core.config.configuration import parse_configuration
 from stromboli.core.session.program import Program
-from stromboli.kube.objects.meta import ObjectMeta
-from stromboli.kube.objects.timestamps import ARRIVES_AFTER, RUN_TIME
-from stromboli.kube.objects.volcano import PodGroupSpec
-from stromboli.simulator.report import report_of
-from stromboli.simulator.simulation import Simulation
-from stromboli.simulator.workload import workload_of
-from stromboli.workloads.groups import GROUP_NAME
+from stromboli.simulator.results.summary import summary_of
+from stromboli.simulator.traced.options import ReplayOptions
+from stromboli.simulator.traced.simulation import TraceSimulation
+from stromboli.simulator.traced.workload import TracedWorkload
+from stromboli.simulator.worlds.fast_world import FastWorld
+from stromboli.traces.generators.poisson import JobSize, PoissonWorkload, equal_nodes, poisson
+from stromboli.traces.trace import Trace, TraceHeader, TraceJob
 
 Parameters = dict[str, int]
 
 #: The sizes of jobs, with the fraction of all pods in jobs of that size.
 _SIZES = ((1, 0.2), (10, 0.3), (50, 0.3), (200, 0.2))
 _DAY = 24 * 3600
+_PROCESSORS = 32
 _CONFIGURATION = """
 actions: "allocate, backfill"
 tiers:
@@ -41,64 +40,70 @@ configurations:
   arguments:
     strategy: %s
 """
+_NAMES = ("stromboli", "volcano")
 
 
 def simulate(parameters: Parameters, runs: int) -> list[Result]:
-    """The same day with each backfill strategy. One run each: a day is long enough."""
-    return [_day(strategy, parameters) for strategy in ("best-effort", "easy", "conservative")]
+    """One run each: they are long enough."""
+    nodes, jobs = parameters["nodes"], parameters["jobs"]
+    return [
+        _run("jobs", "best-effort", parameters, _poisson(nodes, jobs, 1)),
+        _run("gangs", "best-effort", parameters, _poisson(nodes, jobs // 10, 10)),
+        *(
+            _run(strategy, strategy, parameters, _day(nodes, parameters["pods"]))
+            for strategy in ("best-effort", "easy", "conservative")
+        ),
+    ]
 
 
-def _day(strategy: str, parameters: Parameters) -> Result:
+def _run(name: str, strategy: str, parameters: Parameters, trace: Trace) -> Result:
     tune_garbage_collection()
-    registry = built_in_registry(())
+    registry, options = built_in_registry(()), ReplayOptions()
     program = Program(parse_configuration(_CONFIGURATION % strategy, registry), registry)
-    objects = list(_world(parameters["nodes"], parameters["pods"]))
     began, busy = time.perf_counter(), time.process_time()
-    simulation = Simulation(workload_of(objects), program)
-    measured = simulation.run()
-    simulated = time.perf_counter()
-    report = report_of(measured)
-    ended, busy = time.perf_counter(), time.process_time() - busy
-    started = sum(job.pods for job in measured.jobs.values() if job.started is not None)
-    result = Result(f"simulate-{strategy}", parameters, ended - began, started, started / (ended - began), {})
-    result.phases = {"simulation": simulated - began, "report": ended - simulated}
+    workload = TracedWorkload(trace, options)
+    world = FastWorld(program, workload.objects, scheduler_names=_NAMES, seed=0, now=workload.start)
+    run = TraceSimulation(workload, world, options).run()
+    simulated, busy = time.perf_counter(), time.process_time() - busy
+    found = summary_of(run)
+    ended, pods = time.perf_counter(), int(run.jobs.column("pods").sum())
+    result = Result(f"simulate-{name}", parameters, ended - began, pods, pods / (ended - began), {})
+    result.phases = {"simulation": simulated - began, "summary": ended - simulated}
     result.more = {
         "processor_seconds": busy,
-        "jobs": len(measured.jobs),
-        "cycles": measured.cycles,
-        "virtual_hours": report["seconds"] / 3600,
-        "used_cpu": report["utilisation"]["mean"]["cpu"],
-        "mean_wait": report["waits"]["mean"],
-        "p95_wait": report["waits"]["p95"],
-        "max_wait": report["waits"]["max"],
+        "jobs": len(run.jobs),
+        "jobs_per_processor_second": len(run.jobs) / busy,
+        "pods_per_processor_second": pods / busy,
+        "peak_memory_mib": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024,
+        "cycles": run.cycles,
+        "virtual_hours": found["seconds"] / 3600,
+        "used_cpu": found["utilisation"]["cpu"],
+        "mean_wait": found["wait"]["mean"],
+        "p95_wait": found["wait"]["p95"],
+        "max_wait": found["wait"]["max"],
     }
     return finished(result)
 
 
-def _world(nodes: int, pods: int) -> Iterator[kube.KubeObject]:
+def _poisson(nodes: int, jobs: int, pods: int) -> Trace:
+    """Jobs of ten minutes on one processor per pod, that keep four fifths of the cluster busy."""
+    return poisson(PoissonWorkload(jobs, 0.8, equal_nodes(nodes, _PROCESSORS), (JobSize(pods, 1.0),), 600.0), 1)
+
+
+def _day(nodes: int, pods: int) -> Trace:
     chance = random.Random(1)
-    for number in range(nodes):
-        yield clusters.plain_node(number, 32)
-    number = 0
-    for size, part in _SIZES:
-        for _ in range(max(1, round(pods * part / size))):
-            yield from _job(f"job-{number:05}", size, chance)
-            number += 1
+    jobs = [
+        _job(f"job-{number}", size, chance)
+        for size, part in _SIZES
+        for number in range(max(1, round(pods * part / size)))
+    ]
+    jobs.sort(key=lambda job: job.submitted)
+    header = TraceHeader(nodes=nodes, processors=nodes * _PROCESSORS)
+    return Trace("day", "day", lambda: iter(jobs), header)
 
 
-def _job(name: str, size: int, chance: random.Random) -> Iterator[kube.KubeObject]:
+def _job(name: str, size: int, chance: random.Random) -> TraceJob:
     """A job that arrives within the day, and runs for ten minutes to twelve hours on half a node or more."""
-    notes = {
-        ARRIVES_AFTER: f"{chance.randrange(1, _DAY)}s",
-        RUN_TIME: f"{round(600 * 72 ** chance.random())}s",
-    }
-    yield kube.PodGroup(
-        metadata=ObjectMeta(name=name, namespace="day", uid=name, annotations=notes),
-        spec=PodGroupSpec(min_member=size, queue="default"),
-    )
-    spec = clusters.cpu_template(chance.choice((16, 24, 32)))
-    for index in range(size):
-        metadata = ObjectMeta(
-            name=f"{name}-{index}", namespace="day", uid=f"{name}-{index}", annotations={GROUP_NAME: name, **notes}
-        )
-        yield kube.Pod(metadata=metadata, spec=spec)
+    submitted, run_time = float(chance.randrange(1, _DAY)), float(round(600 * 72 ** chance.random()))
+    cpu = chance.choice((16, 24, 32)) * 1000
+    return TraceJob(name, submitted, run_time, pods=size, cpu=cpu, requested=run_time)

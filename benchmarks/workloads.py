@@ -223,8 +223,8 @@ WORKLOADS: dict[str, tuple[Workload, Parameters, str]] = {
     ),
     "simulate": (
         simulate.simulate,
-        {"nodes": 1_000, "pods": 10_000},
-        "a day in virtual time, with each backfill strategy",
+        {"nodes": 1_000, "pods": 10_000, "jobs": 50_000},
+        "traces in virtual time: short jobs, gangs, and a day with each backfill strategy",
     ),
     "topology": (topology.topology, {"nodes": 5_000}, "jobs that want their nodes close together"),
     "turnover": (
