@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import ssl
 
 from aiohttp import web
@@ -40,9 +41,15 @@ class WebServer:
         return self._listener.listen(address, context, server)
 
     async def stop(self) -> None:
-        """Stop after the requests in progress are answered."""
+        """Stop after the requests in progress are answered. A client that keeps its connection does not delay that."""
         await self._listener.stop()
+        server = self._runner.server
+        open_transports = [each.transport for each in server.connections if each.transport] if server else []
         await self._runner.cleanup()
+        for transport in open_transports:
+            transport.abort()
+        await asyncio.sleep(0)  # closed sockets leave the event loop in its next iteration
+        await asyncio.sleep(0)
 
     @web.middleware
     async def _note_headers(self, request: web.Request, handler: Handler) -> web.StreamResponse:
