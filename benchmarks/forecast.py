@@ -195,3 +195,22 @@ def forecast(parameters: Parameters, runs: int) -> list[Result]:
         "median_width": round(widths[len(widths) // 2], 3),
     }
     return [finished(result)]
+
+
+# -- large clusters -----------------------------------------------------------------------------------------------
+
+
+def large_forecast(parameters: Parameters, runs: int) -> list[Result]:
+    """Measure the processor time of a scenario in a full cluster, of which a forecast simulates 19."""
+    world = forecast_world(0, nodes=parameters["nodes"], waiting=parameters["waiting"])
+    registry = built_in_registry(())
+    scenarios = parameters["scenarios"]
+    began = time.process_time()
+    found = expected_starts(
+        world.objects, Program(parse_configuration(_CONFIGURATION, registry), registry), now=BEGINNING,
+        learned=world.learned, scheduler_names=_SCHEDULER, scenarios=scenarios,
+    )  # fmt: skip
+    seconds = time.process_time() - began
+    result = Result("large-forecast", parameters, seconds, len(found), len(found) / seconds, {})
+    result.more = {"objects": len(world.objects), "seconds_per_scenario": round(seconds / scenarios, 2)}
+    return [finished(result)]

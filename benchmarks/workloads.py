@@ -221,6 +221,11 @@ WORKLOADS: dict[str, tuple[Workload, Parameters, str]] = {
         {"clusters": 60},
         "expected starts of waiting jobs, compared with the starts that follow",
     ),
+    "large-forecast": (
+        forecast.large_forecast,
+        {"nodes": 5_000, "waiting": 200, "scenarios": 2},
+        "the time of a scenario of a forecast in a large cluster",
+    ),
     "simulate": (
         simulate.simulate,
         {"nodes": 1_000, "pods": 10_000, "jobs": 50_000},
