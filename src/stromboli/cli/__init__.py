@@ -83,7 +83,7 @@ SECTIONS = {
     "Ask": {
         "plan": LazyCommand("ask.plan", "Show what the scheduler would do with a job, or with all."),
         "explain": LazyCommand("ask.explain", "Show why a job waits, and what would let it start."),
-        "simulate": LazyCommand("ask.simulate", "Run manifests, a cluster, or a trace, in virtual time."),
+        "simulate": LazyCommand("ask.simulate", "Run manifests, a cluster, or a trace in virtual time."),
         "trace": LazyCommand("ask.trace", "Summarise, convert and generate traces of jobs."),
         "forecast": LazyCommand("ask.forecast", "Show when waiting jobs are expected to start."),
         "topology": LazyCommand("ask.topology", "Show the network domains and their free capacity."),

@@ -165,7 +165,8 @@ async def test_missing_rights_are_named(live: LiveServer) -> None:
     assert (required.exit_code, required.stdout) == (1, "")
     assert required.stderr == (
         "error: you may not list pods, nodes in all namespaces; ask an administrator to bind the ClusterRole "
-        "stromboli-viewer to you\n"
+        "stromboli-viewer to you. The scheduler was asked instead: the API server does not serve "
+        "visibility.stromboli.dev; an administrator can install it, see install.md\n"
     )
 
 

@@ -66,13 +66,18 @@ def comparable(row: JobResult) -> tuple[object, ...]:
     return tuple("unknown" if value != value else value for value in row)
 
 
+def fits(job: TraceJob) -> bool:
+    """Report whether the cluster is large enough for a job: a trace without such jobs is an error."""
+    return job.pods * job.cpu <= 12_000 and job.pods * job.gpu <= 6_000
+
+
 def ordered(trace: list[TraceJob]) -> list[TraceJob]:
     return sorted(trace, key=lambda job: job.submitted)
 
 
 @examples(80)
 @given(
-    st.lists(jobs, min_size=1, max_size=12).map(ordered),
+    st.lists(jobs, min_size=1, max_size=12).filter(lambda trace: any(map(fits, trace))).map(ordered),
     st.sampled_from([DEFAULT_TEXT, *PREEMPTING, *STRATEGIES]),
     options,
 )

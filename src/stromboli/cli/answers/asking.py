@@ -11,7 +11,6 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import click
-import msgspec
 
 from stromboli.cli.cluster_source import ClusterSource, ListingDenied
 from stromboli.cli.options.settings import option_group, reject_options, setting
@@ -71,6 +70,8 @@ def asking_scheduler(question: Question, options: Mapping[str, Any]) -> Iterator
 
 def ask_for(question: Question, options: Mapping[str, Any], denied: Failure | None = None) -> None:
     """Print the answer of the scheduler, and end the command with its exit code. `denied` is why the command asks."""
+    from msgspec.structs import replace as replaced
+
     if options.get("all_namespaces"):
         raise denied or click.UsageError("The scheduler answers about one namespace: leave -A out.")
     reject_options(_OF_CALCULATIONS, "where the scheduler answers, which decides by its own settings")
@@ -80,7 +81,7 @@ def ask_for(question: Question, options: Mapping[str, Any], denied: Failure | No
     connection = source.required()
     objects, is_known = _read_files(source, options)
     namespace = source.namespace or connection.namespace
-    asked = msgspec.structs.replace(question, namespace=namespace, objects=objects)
+    asked = replaced(question, namespace=namespace, objects=objects)
     if options["scheduler_address"]:
         connection = _direct(connection, options, trusted)
     answer = _answer(asked, connection, denied)
@@ -166,6 +167,8 @@ async def _ask(question: Question, connection: Connection) -> VisibilityAnswer:
 
 
 async def _request(client: Client, question: Question) -> VisibilityAnswer:
+    import msgspec
+
     from stromboli.visibility.questions import VisibilityAnswer
 
     parameters = {**question.parameters, "output": question.output}

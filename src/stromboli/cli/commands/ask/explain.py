@@ -13,7 +13,6 @@ from stromboli.cli.options.settings import output_option
 from stromboli.cli.output import Failure, Printout
 from stromboli.cli.plan_output import explanation_printout
 from stromboli.cli.scenario import WAITING, Scenario, read_scenario, scenario_options
-from stromboli.visibility.questions import Question
 
 _EPILOG = """\b
 Examples:
@@ -71,6 +70,8 @@ def explain(output: str, job: str, **options: Any) -> None:
 
     For evictions, the output names victim, preemptor and rule, and the pods that were kept.
     """
+    from stromboli.visibility.questions import Question
+
     with asking_scheduler(Question("jobs/explanation", "", job, output), options):
         scenario = read_scenario(**options)
         _reject_without_known_pods(scenario, job)

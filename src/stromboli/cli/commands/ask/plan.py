@@ -12,7 +12,6 @@ from stromboli.cli.options.settings import output_option
 from stromboli.cli.output import Printout
 from stromboli.cli.plan_output import plan_printout
 from stromboli.cli.scenario import WAITING, Scenario, read_scenario, scenario_options
-from stromboli.visibility.questions import Question
 
 #: Submitted jobs that wait are forecast without being asked for, in this time and in clusters of this size.
 _QUICK_SECONDS = 1.0
@@ -51,6 +50,8 @@ def plan(output: str, explain: bool, when: bool, history_address: str, **options
     are a complete cluster, and no other is read. Without files, the output is about all jobs of the cluster. Nothing is
     written.
     """
+    from stromboli.visibility.questions import Question
+
     question = Question("plans", "", output=output, parameters=switches(explain=explain, when=when))
     with asking_scheduler(question, options):
         scenario = read_scenario(**options)

@@ -16,7 +16,6 @@ from stromboli.cli.options.times import TIMESTAMP, clock_unless, now_option
 from stromboli.cli.output import Failure
 from stromboli.cli.text.tables import on_terminal
 from stromboli.cli.watching import HISTORY_SECONDS, watch_rows
-from stromboli.visibility.questions import Question
 
 if TYPE_CHECKING:
     from stromboli.cli.output import Printout
@@ -107,6 +106,7 @@ def history(job: str, output: str, now: float | None, watch: bool, **options: An
 def _ask(job: str, options: dict[str, Any], output: str) -> None:
     """Ask the scheduler of the cluster of the kubeconfig, if there is one."""
     from stromboli.core.model.values.times import format_timestamp
+    from stromboli.visibility.questions import Question
 
     missing = Failure("the kubeconfig names no history, as that of stromboli up does; name one with --history")
     if not (options["scheduler_address"] or _is_configured(options)):

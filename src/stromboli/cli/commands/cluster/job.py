@@ -17,7 +17,6 @@ from stromboli.cli.options.history import find_history, history_option, open_his
 from stromboli.cli.options.times import clock_unless
 from stromboli.cli.output import Printout, job_name
 from stromboli.cli.scenario import WAITING
-from stromboli.visibility.questions import Question
 
 if TYPE_CHECKING:
     from stromboli.cli.scenario import Scenario
@@ -57,6 +56,8 @@ def job(name: str, output: str, **options: Any) -> None:
     The reasons are those of a scheduling cycle on the present state of the cluster; nothing is written. A job that the
     cycle would start shows the nodes.
     """
+    from stromboli.visibility.questions import Question
+
     with asking_scheduler(Question("jobs", "", name, output), options):
         scenario = read_view(options)
         history = options["history_address"] if options["paths"] else find_history(options)

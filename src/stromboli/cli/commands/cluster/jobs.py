@@ -21,7 +21,6 @@ from stromboli.cli.options.connection import connector, request_errors
 from stromboli.cli.options.listing import ListingScope, namespace_options, scope_of, selector_option, watch_option
 from stromboli.cli.options.settings import output_option, reject_options
 from stromboli.cli.options.times import clock_unless
-from stromboli.visibility.questions import Question
 
 if TYPE_CHECKING:
     from stromboli.cli.job_source import JobObjects, JobWatch
@@ -30,6 +29,7 @@ if TYPE_CHECKING:
     from stromboli.cli.text.changes import ChangedRows
     from stromboli.kube.client.config.connection import Connection
     from stromboli.planner.overview.job_list import JobEntry
+    from stromboli.visibility.questions import Question
 
 #: Changes within this many seconds are shown together.
 _DEBOUNCE_SECONDS = 0.2
@@ -81,6 +81,8 @@ def jobs(
     READY counts the pods that run or have succeeded, of those that must start together. POSITION is the place among the
     waiting jobs of the queue, by priority and age; with --plan, by the order of the policy.
     """
+    from stromboli.visibility.questions import Question
+
     wanted = partial(WantedJobs, queues=frozenset(queues), only_waiting=waiting)
     asked = switches(waiting=waiting, when=when, plan=is_planned)
     lists = {"queue": ",".join(queues), "selector": options["selector"]}

@@ -12,7 +12,6 @@ from stromboli.cli.cluster_scenario import read_view, watched_view_options
 from stromboli.cli.completion import complete_queues
 from stromboli.cli.output import Failure
 from stromboli.cli.watching import CLUSTER_SECONDS, reject_watch_of_files, watch_rows
-from stromboli.visibility.questions import Question
 
 if TYPE_CHECKING:
     from stromboli.planner.overview.queue_list import QueueEntry
@@ -44,6 +43,7 @@ def queues(names: tuple[str, ...], output: str, watch: bool, **options: Any) -> 
     queues. SHARE is the used part of what it deserves, for the resource of which most is used.
     """
     from stromboli.cli.text.cluster.queues import queue_changes, queues_printout
+    from stromboli.visibility.questions import Question
 
     if watch:
         reject_watch_of_files(options["paths"])
