@@ -24,7 +24,7 @@ from stromboli.kube.client.client import Client
 from stromboli.kube.client.config.connection import Connection
 from stromboli.kube.client.config.kubeconfig import load_kubeconfig
 from stromboli.kube.crds.install import install_crds
-from stromboli.kube.objects.catalogue import NAMESPACES, POD_GROUPS, PODS
+from stromboli.kube.objects.catalogue import NAMESPACES, POD_GROUPS, PODS, VOLCANO_JOBS
 from stromboli.kube.objects.resources import Resource
 from stromboli.local.fakes.controllers import FakeControllers
 from stromboli.local.fakes.kubelet.simulated_nodes import NodePool, create_nodes, node_documents
@@ -165,7 +165,7 @@ async def running_processes(scheduler: Scheduler, *parts: Coroutine[Any, Any, No
 
 async def _empty(client: Client, namespace: str) -> None:
     """Delete what the test created: no controller empties namespaces here, and the next test needs the capacity."""
-    resources: tuple[Resource[Any], ...] = (PODS, POD_GROUPS)
+    resources: tuple[Resource[Any], ...] = (VOLCANO_JOBS, PODS, POD_GROUPS)
     for resource in resources:
         for entry in (await client.list(resource, namespace=namespace)).items:
             with contextlib.suppress(ApiError):
