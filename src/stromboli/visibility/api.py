@@ -34,8 +34,11 @@ _OF_NAMESPACE = f"{ROOT}/namespaces/{{namespace}}/{{resource}}"
 
 _log = logging.getLogger("stromboli.visibility")
 
-AskQuestion = Callable[[str, Question], Awaitable[VisibilityAnswer]]
-"""Answers a question of the person of this name. Raises TooManyQuestions, AnswerFailed, OSError, ValueError."""
+ReadBody = Callable[[], Awaitable[bytes]]
+AskQuestion = Callable[[str, Question, ReadBody | None], Awaitable[VisibilityAnswer]]
+"""Answers a question of the person of this name, whose objects are read when it is its turn. Raises TooManyQuestions,
+AnswerFailed, OSError, ValueError.
+"""
 
 
 class VisibilityApi:
@@ -44,12 +47,19 @@ class VisibilityApi:
 
     def application(self) -> web.Application:
         application = web.Application(client_max_size=MAX_BODY)
+        application.on_response_prepare.append(self._close_stranger)
         router = application.router
         for path, document in _discovery().items():
             router.add_get(path, _serving(document))
         for path in (_OF_NAMESPACE, f"{_OF_NAMESPACE}/{{name}}", f"{_OF_NAMESPACE}/{{name}}/{{part}}"):
             router.add_route("*", path, self._handle)
         return application
+
+    async def _close_stranger(self, request: web.Request, response: web.StreamResponse) -> None:
+        """Only the API server keeps its connections: others could keep all that are allowed."""
+        if not self._callers.is_proxy(request):
+            response.force_close()
+            response.headers["Connection"] = "close"  # they are written already
 
     async def _handle(self, request: web.Request) -> web.Response:
         """Every failure is a Status, as API servers return it."""
@@ -72,14 +82,14 @@ class VisibilityApi:
             )
 
     async def _answered(self, request: web.Request) -> web.Response:
-        question = await _question(request)
+        question = _question(request)
         if not _is_known(question):
             return failure(404, "NotFound", f"{API_VERSION} has no {question.verb} of {question.resource}")
         person = await self._callers.person(request)
         if not await self._reviews.may(person, question):
             return failure(403, "Forbidden", _refusal(person, question))
         began = time.monotonic()
-        answer = await self._ask(person.name, question)
+        answer = await self._ask(person.name, question, request.read if question.objects is not None else None)
         facts = {"user": person.name, "namespace": question.namespace, "resource": question.resource}
         _log.info("question answered", extra={**facts, "seconds": round(time.monotonic() - began, 3)})
         if answer.problem is not None:
@@ -87,31 +97,43 @@ class VisibilityApi:
         return web.Response(body=msgspec.json.encode(answer), content_type="application/json")
 
 
-async def _question(request: web.Request) -> Question:
-    """Return the question of a request. Raises ValueError."""
-    objects = None
-    if request.method == "POST":
-        objects = _objects(await request.read())
-    elif request.method != "GET":
+def _question(request: web.Request) -> Question:
+    """Return the question of a request; its objects are read when it is answered. Raises ValueError."""
+    objects: list[dict[str, Any]] | None = [] if request.method == "POST" else None
+    if objects is None and request.method != "GET":
         raise ValueError(f"{request.method} is not a question; use GET, or POST with objects")
     return question_of(dict(request.match_info), dict(request.query), objects)
 
 
-def _objects(body: bytes) -> list[dict[str, Any]]:
-    """Return the objects of a List, or a single one. Raises ValueError."""
+class _Body(msgspec.Struct):
+    """A List, or an object without `items`."""
+
+    kind: str = ""
+    items: msgspec.Raw = msgspec.Raw(b"[]")
+
+
+def objects_of(body: bytes) -> msgspec.Raw:
+    """Return the objects of a List, or a single one, as JSON: only the answering process decodes them. Raises
+    ValueError.
+    """
     try:
-        document = msgspec.json.decode(body, type=dict[str, Any])
-    except msgspec.DecodeError as error:
+        document = msgspec.json.decode(body, type=_Body)
+    except (msgspec.DecodeError, RecursionError) as error:
         raise ValueError(f"the body is not a JSON object: {error}") from error
-    items = document.get("items") if str(document.get("kind", "")).endswith("List") else [document]
-    if not isinstance(items, list) or not all(isinstance(each, dict) for each in items):
+    if not document.kind.endswith("List"):
+        return msgspec.Raw(b"[" + body + b"]")
+    if not bytes(document.items).startswith(b"["):
         raise ValueError("the body is neither an object nor a List of objects")
-    return items
+    return document.items
 
 
 def _is_known(question: Question) -> bool:
     resource = _KNOWN.get(question.resource)
-    return resource is not None and question.verb in resource.verbs and not (question.objects and question.name)
+    return (
+        resource is not None
+        and question.verb in resource.verbs
+        and not (question.objects is not None and question.name)
+    )
 
 
 def _refusal(person: Person, question: Question) -> str:

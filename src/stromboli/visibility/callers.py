@@ -143,8 +143,10 @@ class Callers:
         """Return the person for whom the API server asks. TLS has verified the certificate against any authority since
         the start; here it must be of a present one.
         """
+        return self.proxy.person(request) if self.is_proxy(request) else None
+
+    def is_proxy(self, request: web.BaseRequest) -> bool:
+        """Report whether the client is the API server."""
         connection = request.transport.get_extra_info("ssl_object") if request.transport is not None else None
         certificate = connection.getpeercert(True) if connection is not None else None
-        if not certificate or not self.proxy.admits(certificate):
-            return None
-        return self.proxy.person(request)
+        return certificate is not None and self.proxy.admits(certificate)

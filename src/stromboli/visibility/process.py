@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import logging
 import os
 import sys
 from collections.abc import Sequence
@@ -18,8 +19,23 @@ from stromboli.visibility.questions import Question, VisibilityAnswer
 MAX_SECONDS = 45.0
 """Below the minute for which an API server waits."""
 _MAX_MEMORY = 4 << 30
+#: Of cgroups v2 and v1.
+_MEMORY_OF_CONTAINER = (Path("/sys/fs/cgroup/memory.max"), Path("/sys/fs/cgroup/memory/memory.limit_in_bytes"))
+_PARTS = 4
+"""Two answers at a time leave half of the memory of the container to the scheduler."""
 _PRIORITY = 5
-_DECODER = msgspec.json.Decoder(VisibilityAnswer)
+
+
+class _Passed(VisibilityAnswer):
+    """An answer whose result is only passed on."""
+
+    result: msgspec.Raw = msgspec.Raw(b"null")
+
+
+_DECODER = msgspec.json.Decoder(_Passed)
+
+
+_log = logging.getLogger("stromboli.visibility")
 
 
 class AnswerFailed(Exception):
@@ -50,7 +66,7 @@ class AnsweringProcess:
         process = await asyncio.create_subprocess_exec(
             *self._command, str(dump),
             stdin=asyncio.subprocess.PIPE, stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.PIPE,
-            env={**os.environ, "STROMBOLI_HISTORY": self._history, "OPENBLAS_NUM_THREADS": "1"},
+            env=self._environment(dump),
         )  # fmt: skip
         try:
             limit_process(process.pid)
@@ -62,9 +78,15 @@ class AnsweringProcess:
                 process.kill()
                 await process.wait()
         if process.returncode:
-            last = errors.decode(errors="replace").strip().rpartition("\n")[2]
-            raise AnswerFailed(f"the answering process failed with exit code {process.returncode}: {last[:300]}")
-        return _DECODER.decode(output)
+            last = errors.decode(errors="replace").strip().rpartition("\n")[2]  # may name objects of others
+            _log.error("answering process failed", extra={"code": process.returncode, "error": last[:300]})
+            raise AnswerFailed("the answering process failed; the log of the scheduler contains the cause")
+        return _DECODER.decode(output)  # not the result, which may have millions of values
+
+    def _environment(self, dump: Path) -> dict[str, str]:
+        """Temporary files are in the folder of the dump, which is deleted with it: a killed process leaves them."""
+        own = {"STROMBOLI_HISTORY": self._history, "OPENBLAS_NUM_THREADS": "1", "TMPDIR": str(dump.parent)}
+        return {**os.environ, **own}
 
 
 def limit_process(pid: int) -> None:
@@ -78,4 +100,13 @@ def limit_process(pid: int) -> None:
     with contextlib.suppress(ImportError, AttributeError, OSError, ValueError):
         import resource
 
-        resource.prlimit(pid, resource.RLIMIT_AS, (_MAX_MEMORY, _MAX_MEMORY))
+        memory = _max_memory()
+        resource.prlimit(pid, resource.RLIMIT_AS, (memory, memory))
+
+
+def _max_memory() -> int:
+    """Kubernetes ends all processes of a container when one of them exceeds its memory (memory.oom.group)."""
+    for path in _MEMORY_OF_CONTAINER:
+        with contextlib.suppress(OSError, ValueError):  # no such cgroup, or `max`
+            return min(_MAX_MEMORY, int(path.read_text()) // _PARTS)
+    return _MAX_MEMORY

@@ -12,6 +12,8 @@ import msgspec
 GROUP, VERSION = "visibility.stromboli.dev", "v1alpha1"
 API_VERSION = f"{GROUP}/{VERSION}"
 ROOT = f"/apis/{API_VERSION}"
+#: The size of an answer in bytes: the scheduler holds two at a time.
+MAX_ANSWER = 16 << 20
 #: The output formats of an answer; `json` has the result as data, the others as a text.
 OUTPUTS = ("json", "table", "wide", "yaml", "name")
 

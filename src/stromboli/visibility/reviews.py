@@ -35,7 +35,8 @@ class PersonReviews:
     """Raises AccessUnavailable if the API server does not answer."""
 
     def __init__(self, client: ReviewClient, clock: Callable[[], float] = time.monotonic) -> None:
-        self._reviewer = AccessReviewer(client)
+        #: Reviews of tokens, which every client may send, must not take the turns of those of authenticated people.
+        self._tokens, self._reviewer = AccessReviewer(client), AccessReviewer(client)
         self._people: SharedAnswers[bytes, Person | None] = SharedAnswers(clock)
         self._rights: SharedAnswers[tuple[Person, str, str, str, str], bool] = SharedAnswers(clock)
 
@@ -49,7 +50,7 @@ class PersonReviews:
         return await self._rights.get(right, lambda: self._authorize(person, question))
 
     async def _authenticate(self, token: str) -> Person | None:
-        user = await self._reviewer.authenticate(token)
+        user = await self._tokens.authenticate(token)
         if user is None:
             return None
         extra = tuple((key, tuple(values)) for key, values in sorted(user.extra.items()))

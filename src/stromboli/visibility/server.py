@@ -12,6 +12,8 @@ import ssl
 from collections.abc import Callable
 from pathlib import Path
 
+import msgspec
+
 from stromboli.cluster.dump.dump import Dump, DumpError
 from stromboli.kube.client.api_errors import RequestFailed
 from stromboli.kube.client.client import Client
@@ -20,7 +22,7 @@ from stromboli.serving.address import Address, parse_address
 from stromboli.serving.server_thread import ServerThread
 from stromboli.serving.tls import Certificate, SelfSigned, TlsSettings
 from stromboli.serving.web_server import WebServer
-from stromboli.visibility.api import VisibilityApi
+from stromboli.visibility.api import ReadBody, VisibilityApi, objects_of
 from stromboli.visibility.callers import Callers, read_front_proxy
 from stromboli.visibility.limits import QuestionLimits
 from stromboli.visibility.process import AnswerFailed, AnsweringProcess, NotLeading
@@ -34,6 +36,8 @@ _REFRESH_SECONDS = 60.0
 _RETRY_SECONDS = 5.0
 #: Seconds to wait for a question's turn, its dump and its answer together.
 _MAX_SECONDS = 58.0
+#: Seconds in which the objects of a question must arrive, once it is its turn.
+_BODY_SECONDS = 10.0
 
 _log = logging.getLogger("stromboli.visibility")
 
@@ -108,14 +112,18 @@ class VisibilityServer(ServerThread):
             return False
         return True
 
-    async def ask(self, person: str, question: Question) -> VisibilityAnswer:
-        """VisibilityAnswer a question. Raises TooManyQuestions, AnswerFailed, OSError, TimeoutError."""
+    async def ask(self, person: str, question: Question, read: ReadBody | None = None) -> VisibilityAnswer:
+        """Answer a question, whose objects are read when it is its turn. Raises TooManyQuestions, AnswerFailed,
+        ValueError, OSError, TimeoutError.
+        """
         if problem := self._problem():
             raise AnswerFailed(problem)
         if question.resource == "history" and (problem := self._history_problem()):
             raise NotLeading(problem)
         assert self._snapshots is not None, "it is served"  # noqa: S101
-        async with asyncio.timeout(_MAX_SECONDS), self._limits.slot(person):
+        async with asyncio.timeout(_MAX_SECONDS), self._limits.slot(person, question.namespace):
+            if read is not None:
+                question = msgspec.structs.replace(question, objects=objects_of(await _in_time(read)))
             try:
                 async with self._snapshots.latest() as path:
                     return await self._process.answer(question, Path(path))
@@ -130,6 +138,14 @@ class VisibilityServer(ServerThread):
             return self._take()
 
         return await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(take(), self._creator))
+
+
+async def _in_time(read: ReadBody) -> bytes:
+    try:
+        async with asyncio.timeout(_BODY_SECONDS):
+            return await read()
+    except TimeoutError as error:
+        raise AnswerFailed(f"the objects of the question did not arrive within {_BODY_SECONDS:g} s") from error
 
 
 def _certificate(address: Address, tls: TlsSettings) -> Certificate | SelfSigned:

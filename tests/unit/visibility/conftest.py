@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+import contextlib
 import ssl
 from collections.abc import AsyncIterator, Callable, Mapping
 from dataclasses import dataclass, field
@@ -37,15 +39,52 @@ class Asker:
     async def get(self, path: str, *, headers: Mapping[str, str] | None = None, certificate: str = "") -> Any:
         return await self.send("GET", path, headers=headers, certificate=certificate)
 
+    async def keeps(self, path: str, *, headers: Mapping[str, str], certificate: str = "") -> bool:
+        """Report whether the connection stays open after a request."""
+        reader, writer = await self._requested(f"GET {path}", headers, certificate)
+        try:
+            head = await reader.readuntil(b"\r\n\r\n")
+            length = next(line for line in head.lower().split(b"\r\n") if line.startswith(b"content-length:"))
+            await reader.readexactly(int(length.partition(b":")[2]))
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(0.3):
+                    return await reader.read(1) != b""
+            return True
+        finally:
+            writer.transport.abort()
+
+    async def send_part(self, method: str, path: str, *, headers: Mapping[str, str], length: int) -> Any:
+        """Send a request whose body never arrives, and return the status and the document."""
+        headers = {**headers, "Content-Length": str(length)}
+        reader, writer = await self._requested(f"{method} {path}", headers, "")
+        try:
+            head, _, body = (await reader.read()).partition(b"\r\n\r\n")
+            return int(head.split()[1]), msgspec.json.decode(body)
+        finally:
+            writer.transport.abort()
+
+    async def _requested(
+        self, line: str, headers: Mapping[str, str], certificate: str
+    ) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
+        host, _, port = self.url.removeprefix("https://").rpartition(":")
+        reader, writer = await asyncio.open_connection(host, int(port), ssl=self._context(certificate))
+        lines = [f"{line} HTTP/1.1", "Host: x", *(f"{name}: {value}" for name, value in headers.items()), "", ""]
+        writer.write("\r\n".join(lines).encode())
+        return reader, writer
+
+    def _context(self, certificate: str) -> ssl.SSLContext:
+        context = ssl.create_default_context()
+        context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
+        if certificate:
+            context.load_cert_chain(self.folder / f"{certificate}.crt", self.folder / f"{certificate}.key")
+        return context
+
     async def send(
         self, method: str, path: str, *, headers: Mapping[str, str] | None = None, certificate: str = "",
         body: bytes | None = None,
     ) -> Any:  # fmt: skip
         """Return the status and the document; `certificate` is that of a front proxy in the folder."""
-        context = ssl.create_default_context()
-        context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
-        if certificate:
-            context.load_cert_chain(self.folder / f"{certificate}.crt", self.folder / f"{certificate}.key")
+        context = self._context(certificate)
         async with ClientSession() as session, session.request(
             method, f"{self.url}{path}", headers=headers, data=None if body is None else BytesIO(body), ssl=context
         ) as answer:  # fmt: skip
@@ -63,7 +102,7 @@ class EchoingProcess(AnsweringProcess):
 
     async def answer(self, question: Question, dump: Path) -> VisibilityAnswer:
         assert dump.exists()
-        self.questions.append(question)
+        self.questions.append(msgspec.json.decode(msgspec.json.encode(question), type=Question))
         return self.outcome(question)
 
 

@@ -1,4 +1,4 @@
-"""What one person may ask at a time."""
+"""What one person, and the people of one namespace, may ask at a time."""
 
 from __future__ import annotations
 
@@ -17,8 +17,9 @@ class Desk:
         self.working: list[str] = []
         self.answered = asyncio.Event()
 
-    async def ask(self, person: str) -> None:
-        async with self._limits.slot(person):
+    async def ask(self, person: str, namespace: str = "") -> None:
+        """Without a namespace it is one of the person alone."""
+        async with self._limits.slot(person, namespace or f"namespace-of-{person}"):
             self.working.append(person)
             await self.answered.wait()
             self.working.remove(person)
@@ -37,11 +38,26 @@ async def test_many_questions_of_one_person_do_not_delay_another() -> None:
     tasks.append(asyncio.create_task(desk.ask("b")))
     await turns()
     assert sorted(desk.working) == ["a", "b"]
-    with pytest.raises(TooManyQuestions, match="4 of your questions are open already"):
+    with pytest.raises(TooManyQuestions, match="4 questions of this person are open already"):
         await desk.ask("a")
     desk.answered.set()
     await asyncio.gather(*tasks)
     await desk.ask("a")
+
+
+async def test_accounts_of_one_namespace_do_not_delay_another_namespace() -> None:
+    desk = Desk(QuestionLimits(concurrent=2, per_namespace=3))
+    tasks = [asyncio.create_task(desk.ask(f"robot-{number}", "team-a")) for number in range(3)]
+    await turns()
+    assert desk.working == ["robot-0"]
+    tasks.append(asyncio.create_task(desk.ask("b", "team-b")))
+    await turns()
+    assert desk.working == ["robot-0", "b"]
+    with pytest.raises(TooManyQuestions, match="3 questions of this namespace are open already"):
+        await desk.ask("robot-3", "team-a")
+    desk.answered.set()
+    await asyncio.gather(*tasks)
+    await desk.ask("robot-3", "team-a")
 
 
 async def test_questions_of_all_are_limited() -> None:

@@ -7,9 +7,10 @@ from typing import Any
 
 import msgspec
 import pytest
-from aiohttp import ClientError
+from aiohttp import ClientError, web
 
-from stromboli.visibility.questions import ROOT, VisibilityAnswer
+from stromboli.visibility.questions import ROOT, Question, VisibilityAnswer
+from stromboli.visibility.reviews import Person, PersonReviews
 from tests.unit.visibility.conftest import Asker, EchoingProcess, failing
 
 JOBS = f"{ROOT}/namespaces/team-a/jobs"
@@ -70,7 +71,10 @@ REJECTED: dict[str, tuple[str, str, bytes | None, int, str]] = {
     "unknown parameter": ("GET", "/jobs?color=red", None, 400, "unknown parameter color; known: output, explain"),
     "unknown format": ("GET", "/jobs?output=xml", None, 400, "output 'xml' is not one of json, table"),
     "broken body": ("POST", "/plans", b"{", 400, "the body is not a JSON object"),
-    "list of texts": ("POST", "/plans", b'{"kind": "List", "items": ["a"]}', 400, "nor a List of objects"),
+    "list of a text": ("POST", "/plans", b'{"kind": "List", "items": "a"}', 400, "nor a List of objects"),
+    "list of nothing": ("POST", "/plans", b'{"kind": "List", "items": null}', 400, "nor a List of objects"),
+    "deep body": ("POST", "/plans", b'{"a":' * 100_000, 400, "the body is not a JSON object"),
+    "objects of a name": ("POST", "/plans/x", b"{}", 404, "has no create of plans"),
     "large body": ("POST", "/plans", b" " * (9 << 20), 413, "may have 8 MiB"),
 }
 
@@ -108,3 +112,61 @@ async def test_discovery_lists_every_resource_with_its_verbs(asker: Asker) -> No
     status, resources = await asker.get(ROOT)
     assert (status, group["preferredVersion"]["groupVersion"]) == (200, "visibility.stromboli.dev/v1alpha1")
     assert {each["name"]: each["verbs"] for each in resources["resources"]}["jobs/explanation"] == ["get"]
+
+
+STRANGERS = {
+    "nothing": ({}, "team-a", 401),
+    "a wrong token": ({"Authorization": "Bearer wrong"}, "team-a", 401),
+    "another namespace": (BEARER, "team-b", 403),
+}
+
+
+@pytest.mark.parametrize("case", STRANGERS)
+async def test_objects_of_people_without_the_right_are_not_read(
+    asker: Asker, case: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    headers, namespace, code = STRANGERS[case]
+    original, reads = web.BaseRequest.read, list[str]()
+
+    async def read(request: web.BaseRequest) -> bytes:
+        reads.extend([request.path] if request.path.startswith(ROOT) else [])  # not those of the API server
+        return await original(request)
+
+    monkeypatch.setattr(web.BaseRequest, "read", read)
+    path = f"{ROOT}/namespaces/{namespace}/plans"
+    assert (await asker.send("POST", path, headers=headers, body=b"{}"))[0] == code
+    assert reads == []
+    assert (await asker.send("POST", f"{ROOT}/namespaces/team-a/plans", headers=BEARER, body=b"{}"))[0] == 200
+    assert reads == [f"{ROOT}/namespaces/team-a/plans"]
+
+
+async def test_objects_that_do_not_arrive_end_the_question(asker: Asker, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("stromboli.visibility.server._BODY_SECONDS", 0.05)
+    status, document = await asker.send_part("POST", f"{ROOT}/namespaces/team-a/plans", headers=BEARER, length=100)
+    assert (status, document["message"]) == (503, "the objects of the question did not arrive within 0.05 s")
+    assert asker.questions == []
+
+
+async def test_only_the_api_server_keeps_its_connection(asker: Asker) -> None:
+    await test_person_whom_the_api_server_forwards_is_answered(asker)
+    assert await asker.keeps(JOBS, headers=FORWARDED, certificate="proxy")
+    for path, headers in ((JOBS, BEARER), (JOBS, {}), (ROOT, {}), ("/nowhere", {})):
+        assert not await asker.keeps(path, headers=headers)
+
+
+async def test_reviews_of_tokens_do_not_block_those_of_known_people() -> None:
+    stuck = asyncio.Event()
+
+    class Reviewing:
+        async def request(self, method: str, path: str, *, body: bytes, timeout: float) -> bytes:
+            if path.endswith("tokenreviews"):
+                await stuck.wait()
+            return b'{"status": {"allowed": true}}'
+
+    reviews = PersonReviews(Reviewing())
+    strangers = [asyncio.create_task(reviews.person(f"token-{number}")) for number in range(100)]
+    await asyncio.sleep(0)
+    await asyncio.sleep(0)
+    assert await reviews.may(Person("ana"), Question("jobs", "team-a"))
+    stuck.set()
+    await asyncio.gather(*strangers, return_exceptions=True)

@@ -89,7 +89,9 @@ def _jobs(asked: Asked) -> tuple[Printout, bool]:
 
     question, selector = asked.question, asked.question.text("selector")
     if question.name:
-        printout, waits = job_of(asked.scenario, question.name, question.namespace, asked.history)
+        printout, waits = job_of(
+            asked.scenario, question.name, question.namespace, asked.history, shown_key=asked.scenario.names.key
+        )
         return printout, not waits
     scope = ListingScope(question.namespace, parse_selector(selector, "selector") if selector else None)
     wanted = WantedJobs(scope, frozenset(question.entries("queue")), question.is_set("waiting"))

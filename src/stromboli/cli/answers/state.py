@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -32,6 +33,10 @@ from stromboli.visibility.names import HiddenNames
 from stromboli.visibility.questions import Question
 from stromboli.workloads.reading import read_with_workloads
 
+_WORD = re.compile(r"[-a-z0-9]+")
+#: Characters that JSON escapes, none of which is part of a name.
+_ESCAPED = re.compile(r"\\(?:u[0-9a-f]{4}|.)")
+
 
 @dataclass(frozen=True, slots=True)
 class NamespaceScenario(Scenario):
@@ -47,7 +52,14 @@ class NamespaceScenario(Scenario):
         return plan
 
     def nameable(self, plan: SchedulingPlan) -> SchedulingPlan:
-        return limited_to(plan, [key for key in plan.groups if key.startswith(f"{self.namespace}/")])
+        """Pods of others that the jobs evict are in their plan, but are no names."""
+        limited = limited_to(plan, [key for key in plan.groups if self._has(key)])
+        for cycle in limited.cycles:
+            cycle.records = {pod: record for pod, record in cycle.records.items() if self._has(record.job)}
+        return limited
+
+    def _has(self, key: str) -> bool:
+        return key.startswith(f"{self.namespace}/")
 
     def advise(self, plan: SchedulingPlan, jobs: Sequence[str], *, is_brief: bool = False) -> list[Advice]:
         """Explain jobs. Changes of objects of other namespaces are not proposed."""
@@ -80,13 +92,22 @@ def namespace_scenario(dump: Dump, question: Question, plugins: Sequence[str] = 
         default_queue=contents.default_queue, node_selector=contents.node_selector,
         selection=JobSelection(None if question.objects is None else submission, question.namespace),
         is_live=True, registry=registry, namespace=question.namespace,
-        names=HiddenNames(question.namespace, _namespaces(present)),
+        names=HiddenNames(question.namespace, _namespaces(present) | _words(question)),
     )  # fmt: skip
 
 
 def _namespaces(objects: Sequence[KubeObject]) -> set[str]:
     named = {entry.metadata.name for entry in objects if isinstance(entry, kube.Namespace)}
     return named | {entry.metadata.namespace for entry in objects if entry.metadata.namespace}
+
+
+def _words(question: Question) -> set[str]:
+    """Return the words of a question. They are hidden like namespaces: otherwise the answer would show which of them
+    are namespaces, also by the beginning of a name.
+    """
+    text = _ESCAPED.sub(" ", msgspec.json.encode(question).decode())
+    words = set(_WORD.findall(text))
+    return words | {word.strip("-") for word in words}
 
 
 def _present(contents: Contents, now: float) -> Iterator[KubeObject]:

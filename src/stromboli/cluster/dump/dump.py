@@ -13,6 +13,7 @@ import tempfile
 import zlib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from io import BytesIO
 from math import inf
 from pathlib import Path
 from typing import Any
@@ -40,6 +41,8 @@ _TYPES: dict[str, type[TopLevel]] = {kind.resource.name: kind.resource.type for 
 _NAMES = {kind: name for name, kind in _TYPES.items()}
 #: Low, because the scheduler writes dumps while it runs.
 _COMPRESSION = 1
+#: Bytes that are unpacked at a time.
+_PART = 1 << 20
 _MAGIC = b"\x1f\x8b"
 
 
@@ -251,18 +254,21 @@ class _Readable(_File):
 
 
 def _unpacked(path: Path, largest: int) -> bytes:
+    """Unpack in parts: one read of the largest size would reserve memory for it."""
+    content, size = BytesIO(), 0
     try:
         with gzip.open(path, "rb") as file:
-            text = file.read(largest + 1)
+            while size <= largest and (part := file.read(_PART)):
+                size += content.write(part)
     except EOFError:
         raise DumpError(f"{path}: is truncated; take another dump") from None
     except (gzip.BadGzipFile, zlib.error):
         raise DumpError(f"{path}: is not a dump; name a file that a scheduler has written") from None
     except OSError as error:
         raise DumpError(path_problem(str(path), error)) from None
-    if len(text) > largest:
+    if size > largest:
         raise DumpError(f"{path}: is larger than the maximum of {largest >> 20} MiB")
-    return text
+    return content.getvalue()
 
 
 def _entries(path: str | Path, name: str, raw: msgspec.Raw) -> list[TopLevel]:

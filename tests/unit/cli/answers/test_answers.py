@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-import os
+import re
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +17,7 @@ from stromboli.cluster.dump.dump import Dump, write_dump
 from stromboli.cluster.state.cluster import Cluster
 from stromboli.kube.manifests.manifests import read_manifests
 from stromboli.visibility.questions import OUTPUTS
-from tests.testing.histories import example_records, write_records
+from tests.testing.histories import example_records, recorded_job, recorded_pod, write_records
 from tests.testing.manifests.builders import Manifest, gang, group, manifest, node, nodes, queue, running
 
 POLICY = Path("examples/contention/scheduler.conf").read_text()
@@ -164,8 +165,64 @@ def test_submission_is_planned_among_the_jobs_of_others(dump: Path) -> None:
     assert found["exitCode"] in (0, 3)
 
 
-def test_invalid_question_is_an_error(dump: Path) -> None:
-    result = CliRunner().invoke(main, ["answer", str(dump)], input="{}")
+INVALID = {
+    "no resource": ("{}", "resource"),
+    "objects that are texts": ('{"resource": "plans", "namespace": "team-a", "objects": ["a"]}', "$.objects[0]"),
+    "deep objects": ('{"resource": "plans", "namespace": "team-a", "objects": [' + '{"a":' * 100_000, "recursion"),
+}
+
+
+@pytest.mark.parametrize("case", INVALID)
+def test_invalid_question_has_a_problem(case: str, dump: Path) -> None:
+    text, message = INVALID[case]
+    result = CliRunner().invoke(main, ["answer", str(dump)], input=text)
+    assert result.exit_code == 0
+    problem = json.loads(result.stdout)["problem"]
+    assert problem.startswith("the question is invalid: ")
+    assert message in problem
+
+
+def test_dump_that_does_not_exist_is_an_error(tmp_path: Path) -> None:
+    question = '{"resource": "jobs", "namespace": "team-a"}'
+    result = CliRunner().invoke(main, ["answer", str(tmp_path / "none")], input=question)
     assert (result.exit_code, result.stdout) == (1, "")
-    assert "resource" in result.stderr
-    assert os.fspath(dump) not in result.stderr
+
+
+def test_large_answer_is_a_problem(dump: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("stromboli.visibility.questions.MAX_ANSWER", 100)
+    assert answer(dump, "jobs")["problem"] == "the answer has more than 0 MiB; ask about less"
+
+
+def test_pods_that_the_plan_evicts_are_no_names_of_jobs_of_others(dump: Path) -> None:
+    victims = {f"{name}-task-0" for _, name in HOSTILE}
+    evicted = json.loads(CliRunner().invoke(main, ["plan", "-f", str(dump), "-o", "json"]).stdout)["evictionDetails"]
+    assert victims & {each["pod"].partition("/")[2] for each in evicted}
+    for namespace, name in HOSTILE:
+        for asked in (f"{name}-task-0", f"{namespace}/{name}-task-0"):
+            for resource in ("jobs", "jobs/explanation"):
+                assert str(answer(dump, resource, name=asked)["problem"]).startswith("no job is called")
+
+
+def test_page_of_a_job_numbers_preemptors_of_namespaces_that_are_gone(dump: Path, tmp_path: Path) -> None:
+    address = str(tmp_path / "history.db")
+    pods = [recorded_pod("next", at=60, start=61, evicted=1800, end=1815, reason="preempt", preemptor="old-team/gone")]
+    write_records(address, [recorded_job("next", at=60)], pods)
+    page = answer(dump, "jobs", history=address, name="next")
+    assert "other-namespace/1" in json.dumps(page["result"]["history"])
+    assert "old-team" not in json.dumps(page)
+
+
+#: Questions with words that their answers repeat.
+PROBES: dict[str, Callable[[str], dict[str, Any]]] = {
+    "name": lambda other: {"resource": "jobs", "name": f"{other}/x"},
+    "name after an escaped character": lambda other: {"resource": "jobs", "name": f"a\n{other}/x"},
+    "selector": lambda other: {"resource": "jobs", "parameters": {"selector": f"{other}/x==b==c"}},
+    "object": lambda other: {"resource": "plans", "objects": gang(1, 1, namespace="team-a", queue=f"{other}/x")},
+}
+
+
+@pytest.mark.parametrize("case", PROBES)
+def test_words_of_a_question_do_not_show_which_namespaces_exist(case: str, dump: Path) -> None:
+    texts = [json.dumps(answer(dump, **PROBES[case](other))).replace(other, "OTHER") for other in ("team-b", "team-z")]
+    present, absent = (re.sub(r"\S*/objects.json", "objects.json", text) for text in texts)
+    assert present == absent

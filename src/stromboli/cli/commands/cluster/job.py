@@ -73,6 +73,7 @@ def job_of(
     namespace: str,
     history: str,
     is_suspended: Callable[[PodGroup], bool] = lambda group: False,
+    shown_key: Callable[[str], str] = str,
 ) -> tuple[Printout, bool]:
     """Return the page of a job, and whether it waits. An unknown job ends the command."""
     from stromboli.planner.overview.job_list import SUSPENDED
@@ -83,7 +84,9 @@ def job_of(
     page, group = job_page(plan, objects_of(scenario), key), plan.pod_groups.get(key)
     if scenario.is_live and page.entry.waits and not page.pods and group is not None and is_suspended(group):
         page.entry.reason = SUSPENDED
-    return _printout(scenario, plan, page, _recorded(group, key, history)), page.entry.waits or plan.groups[key].waiting
+    return _printout(scenario, plan, page, _recorded(group, key, history, shown_key)), page.entry.waits or plan.groups[
+        key
+    ].waiting
 
 
 def _is_suspended(options: Mapping[str, Any], group: PodGroup) -> bool:
@@ -95,8 +98,12 @@ def _is_suspended(options: Mapping[str, Any], group: PodGroup) -> bool:
     return bool(run_with_client(connection, lambda client: suspended_groups(client, [group], namespace), "PodGroups"))
 
 
-def _recorded(group: PodGroup | None, key: str, address: str) -> list[JobAttempts] | None:
-    """Return what the history at this address has about a job; None without a history."""
+def _recorded(
+    group: PodGroup | None, key: str, address: str, shown_key: Callable[[str], str]
+) -> list[JobAttempts] | None:
+    """Return what the history at this address has about a job; None without a history. `shown_key` returns the text for
+    the key of a preemptor.
+    """
     if not address:
         return None
     from stromboli.history.query import HistoryFilter, pods_of, query
@@ -105,7 +112,10 @@ def _recorded(group: PodGroup | None, key: str, address: str) -> list[JobAttempt
     with open_history(address) as database:
         found = query(database, HistoryFilter(namespace, name.rpartition(":")[2])).jobs
         same = [job for job in found if group is not None and job.uid == group.metadata.uid]
-        return [(job, pods_of(database, job.uid)) for job in same or found]
+        attempts: list[JobAttempts] = [(job, pods_of(database, job.uid)) for job in same or found]
+        for pod in (pod for _, pods in attempts for pod in pods if pod.preemptor):
+            pod.preemptor = shown_key(pod.preemptor or "")
+        return attempts
 
 
 def _printout(scenario: Scenario, plan: SchedulingPlan, page: JobPage, recorded: list[JobAttempts] | None) -> Printout:

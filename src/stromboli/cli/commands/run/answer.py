@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import sys
-from typing import Any
+from typing import TYPE_CHECKING
 
 import click
 
 from stromboli.cli.options.history import history_option
 from stromboli.cli.options.settings import plugin_option
 from stromboli.cli.output import Failure
+
+if TYPE_CHECKING:
+    from stromboli.visibility.questions import VisibilityAnswer
 
 _EPILOG = """\b
 Examples:
@@ -29,12 +32,17 @@ Exit codes:
 @history_option("The history of the scheduler: a file, or the DSN of a PostgreSQL server.")
 @plugin_option("Your own plugin or action that the policy may name. Repeatable.")
 def answer(dump: str, history_address: str, plugins: tuple[str, ...]) -> None:
-    """VisibilityAnswer a question about a namespace from a dump.
+    """Answer a question about a namespace from a dump.
 
     The scheduler starts this command for questions of people who may not read the whole cluster. The question is JSON
     on the standard input, as the aggregated API defines it: resource, namespace, name, output, parameters, objects.
     Names of other namespaces are replaced by numbers.
     """
+    click.echo(_encoded(_answered(sys.stdin.buffer.read(), dump, history_address, plugins)))
+
+
+def _answered(text: bytes, dump: str, history_address: str, plugins: tuple[str, ...]) -> VisibilityAnswer:
+    """What is wrong with the question is part of the answer. An invalid dump ends the command."""
     import msgspec
 
     from stromboli.cli.answers.answering import Asked
@@ -44,13 +52,25 @@ def answer(dump: str, history_address: str, plugins: tuple[str, ...]) -> None:
     from stromboli.visibility.questions import Question, VisibilityAnswer
 
     try:
-        question: Question = msgspec.json.decode(sys.stdin.buffer.read(), type=Question)
+        question: Question = msgspec.json.decode(text, type=Question)
         contents = read_dump(dump)
-    except (msgspec.DecodeError, DumpError) as error:
+    except DumpError as error:
         raise Failure(error) from error
-    found: Any
+    except (msgspec.DecodeError, RecursionError) as error:
+        return VisibilityAnswer(problem=f"the question is invalid: {error}")
     try:
-        found = answered(Asked(question, namespace_scenario(contents, question, plugins), history_address))
+        return answered(Asked(question, namespace_scenario(contents, question, plugins), history_address))
     except click.ClickException as error:
-        found = VisibilityAnswer(problem=error.format_message())
-    click.echo(msgspec.json.encode(found))
+        return VisibilityAnswer(problem=error.format_message())
+
+
+def _encoded(found: VisibilityAnswer) -> bytes:
+    import msgspec
+
+    from stromboli.visibility.questions import MAX_ANSWER, VisibilityAnswer
+
+    encoded = msgspec.json.encode(found)
+    if len(encoded) <= MAX_ANSWER:
+        return encoded
+    problem = f"the answer has more than {MAX_ANSWER >> 20} MiB; ask about less"
+    return msgspec.json.encode(VisibilityAnswer(problem=problem))
