@@ -118,6 +118,37 @@ def test_volumes_are_mounted_and_their_claims_created() -> None:
     ]
 
 
+LONG_CLAIM = f"{'data.' * 15}example"
+MOUNTED = [
+    ("several paths of a claim", [("data", "/a"), ("data", "/b"), ("out", "/c")], ["data", "out"],
+     {"/own": "data", "/a": "job-volume-0", "/b": "job-volume-0", "/c": "job-volume-2"}),
+    ("a name that no volume can have", [(LONG_CLAIM, "/a")], [LONG_CLAIM], {"/own": "data", "/a": "job-volume-0"}),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("volumes", "claims", "paths"), [case[1:] for case in MOUNTED], ids=[case[0] for case in MOUNTED]
+)
+def test_claims_are_mounted_at_their_paths(
+    volumes: list[tuple[str, str]], claims: list[str], paths: dict[str, str]
+) -> None:
+    """The template has a volume that is called like a claim."""
+    container = {"name": "main", "image": "example/main", "volumeMounts": [{"name": "data", "mountPath": "/own"}]}
+    pod_template = {"spec": {"containers": [container], "volumes": [{"name": "data", "emptyDir": {}}]}}
+    document = WorkloadDocument(
+        job(
+            {"name": "worker", "replicas": 1, "template": pod_template},
+            volumes=[{"volumeClaimName": claim, "mountPath": path} for claim, path in volumes],
+        )
+    )
+    spec = pod_of_task(document, tasks_of(document)[0], 0)["spec"]
+    names = {each["name"]: (each.get("persistentVolumeClaim") or {}).get("claimName") for each in spec["volumes"]}
+    mounts = spec["containers"][0]["volumeMounts"]
+    assert {each["mountPath"]: each["name"] for each in mounts} == paths
+    assert [name for name in names.values() if name] == claims
+    assert (len(names), {each["name"] for each in mounts}) == (len(spec["volumes"]), set(names))
+
+
 FLOW = "flow.volcano.sh/v1alpha1"
 
 

@@ -84,15 +84,16 @@ def decide(view: JobView) -> JobDecision:
     row = PHASES[view.phase]
     if view.command in row.actions:
         return JobDecision(_commanded(view, view.command))
-    decision = JobDecision()
-    if row.pods is PodHandling.RUN and (transition := _by_policy(view, decision)):
+    decision, runs = JobDecision(), row.pods is PodHandling.RUN
+    if runs and (transition := _by_policy(view, decision)):
         return JobDecision(transition)
-    counts = counts_of(view.pods)
+    # Superfluous pods are about to be deleted: they decide nothing.
+    counts = counts_of(pod for pod in view.pods if not runs or _is_member(view.spec, pod, view.version))
     replaced = [pod for pod in view.pods if view.target.covers(pod, view.version, view.retry_count)]
     phase = phases.settled(view.phase, view.spec, counts, view.target, view.retry_count, len(replaced))
     if phase != view.phase:
         return JobDecision(Transition(phase, view.version, view.retry_count))
-    if row.pods is PodHandling.RUN:
+    if runs:
         _run(view, decision)
     elif row.pods is PodHandling.REPLACE:
         decision.wants_group = not view.target.is_job
@@ -101,6 +102,20 @@ def decide(view: JobView) -> JobDecision:
         decision.delete = [pod for pod in view.pods if not (pod.is_finished or pod.is_terminating)]
         _expire(view, decision)
     return decision
+
+
+def pods_after(view: JobView, transition: Transition) -> list[JobPod]:
+    """Return the pods as a change of phase leaves them: those that the new phase deletes are terminating, so that the
+    status names them from its first version on.
+    """
+    handling, target = PHASES[transition.phase].pods, transition.target
+    if handling is PodHandling.RUN:
+        return list(view.pods)
+    if handling is PodHandling.STOP:
+        ending = {pod.uid for pod in view.pods if not pod.is_finished}
+    else:
+        ending = {pod.uid for pod in view.pods if target.covers(pod, transition.version, transition.retry_count)}
+    return [pod._replace(is_terminating=True) if pod.uid in ending else pod for pod in view.pods]
 
 
 def counts_of(pods: Iterable[JobPod]) -> PodCounts:

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from stromboli.controllers.commands import CommandInbox
-from stromboli.controllers.jobs.decisions import COMMAND_ISSUED, JobDecision, JobView, Transition, decide
+from stromboli.controllers.jobs.decisions import COMMAND_ISSUED, JobDecision, JobView, Transition, decide, pods_after
 from stromboli.controllers.jobs.groups import JobGroups
 from stromboli.controllers.jobs.job_writer import JobWriter
 from stromboli.controllers.jobs.members import JobPods
@@ -188,7 +188,9 @@ class VolcanoJobController:
         )
 
     async def _change_phase(self, job: VolcanoJob, view: JobView, transition: Transition) -> VolcanoJob:
-        counted = counted_status(job.status, view.spec, view.pods, job.status.controlled_resources or {})
+        counted = counted_status(
+            job.status, view.spec, pods_after(view, transition), job.status.controlled_resources or {}
+        )
         began = seconds_of(job.metadata.creation_timestamp)
         written = await self._writer.write(job, status_after(counted, transition, began, self._clock()))
         self._forget_restarted(job.key, view, view)
@@ -209,10 +211,12 @@ class VolcanoJobController:
             return None
         document = document_of(job)
         self._keep_events(job.key, view, decision)
-        await self._pods.delete(job.metadata.namespace, decision.delete)
+        runs = PHASES[view.phase].pods is PodHandling.RUN
+        if not runs:
+            await self._pods.delete(job.metadata.namespace, decision.delete)
         if not decision.wants_group:
             await self._clean_up(job, document, view.spec)
-        elif PHASES[view.phase].pods is PodHandling.RUN:
+        elif runs:
             again = await self._run(job, document, view, decision, is_fresh)
             decision.wait = min(decision.wait or again, again) if again else decision.wait
         await self._write_counts(document, view.spec, has_objects=decision.wants_group)
@@ -221,7 +225,9 @@ class VolcanoJobController:
     async def _run(
         self, job: VolcanoJob, document: WorkloadDocument, view: JobView, decision: JobDecision, is_fresh: bool
     ) -> float:
-        """Create what is missing; return the seconds until another attempt, or 0."""
+        """Create what is missing; return the seconds until another attempt, or 0. The objects of
+        the Job follow fewer replicas before the superfluous pods are deleted: others must not look for these.
+        """
         prepared = (job.metadata.uid, job.metadata.generation, view.version)
         is_prepared = self._prepared.get(job.key) == prepared
         is_complete = is_prepared and not decision.create and self._groups.of(document) is not None
@@ -233,6 +239,7 @@ class VolcanoJobController:
             self._prepared[job.key] = prepared
         await self._groups.create_or_update(document)
         self._report_group(job, document)
+        await self._pods.delete(job.metadata.namespace, decision.delete)
         if not decision.create:
             return 0.0
         conflicts = await self._pods.create(document, view.spec.plugins, decision.create)

@@ -232,6 +232,7 @@ async def late_pod_of_an_earlier_generation_is_deleted(world: JobWorld) -> None:
     await world.until_phase("Pending")
     await world.client.create(TASK_PODS, late, namespace="default")
     group = await world.until(world.new_group)
+    await asyncio.sleep(1)  # the watch of pods has seen it
     await world.group_phase(group.metadata.name, "Inqueue")
     job = await world.until_restarts(1, version=1)
     assert not world.mixed
@@ -288,6 +289,27 @@ async def follows_replicas_to_zero_and_back(world: JobWorld) -> None:
     await world.until_pods("train-worker-0=Running", "train-worker-1=Running")
 
 
+async def pods_beyond_fewer_replicas_decide_nothing(world: JobWorld) -> None:
+    await world.job(minAvailable=1, tasks=[task("worker", 4, minAvailable=1)])
+    await world.until_restarts(0)
+    for index in (2, 3):
+        await world.phase(f"train-worker-{index}", "Succeeded")
+    await world.change(tasks=[task("worker", 2, minAvailable=1)])
+    await world.until_pods("train-worker-0=Running", "train-worker-1=Running")
+    status = (await world.found()).status
+    assert (status.state.phase, status.running, status.succeeded) == ("Running", 2, 0)
+
+
+async def group_follows_fewer_replicas_before_pods_are_deleted(world: JobWorld) -> None:
+    await world.job()
+    await world.until_restarts(0)
+    world.injected.writes.clear()
+    await world.change(tasks=[task("worker", 1)], minAvailable=1)
+    await world.until_pods("train-worker-0=Running")
+    writes = [name for name, _ in world.injected.writes if name in ("patch podgroups", "delete pods")]
+    assert writes == ["patch podgroups", "delete pods"]
+
+
 async def _minimum(world: JobWorld) -> int | None:
     (group,) = (await world.client.list(POD_GROUPS)).items
     return group.spec.min_member
@@ -328,6 +350,7 @@ CASES: list[Case] = [
     leaves_pods_of_others_alone, keeps_failed_pods_of_the_last_retry, eviction_is_over_when_its_replacement_runs,
     evicted_pod_that_is_gone_counts_once, pod_that_starts_in_time_is_not_pending, policy_of_the_task_comes_first,
     other_exit_code_has_no_effect, waits_for_all_tasks_that_it_depends_on, waits_for_any_task_that_it_depends_on,
+    pods_beyond_fewer_replicas_decide_nothing, group_follows_fewer_replicas_before_pods_are_deleted,
     follows_replicas_and_minimum, follows_replicas_to_zero_and_back, creates_claims, waits_for_named_claims,
 ]  # fmt: skip
 

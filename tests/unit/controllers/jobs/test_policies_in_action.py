@@ -9,7 +9,10 @@ from typing import Any, NamedTuple
 
 import pytest
 
+from stromboli.kube.objects.catalogue import VOLCANO_JOBS
 from stromboli.kube.objects.volcano import PodGroup
+from stromboli.kube.objects.volcano_jobs import VolcanoJob
+from stromboli.kube.watch.informer import Informer
 from tests.testing.job_world import JobWorld, task
 from tests.testing.virtual_time import run_virtually
 
@@ -164,3 +167,38 @@ def test_policy(case: tuple[str, str, str]) -> None:
     assert result.active == ALL
     assert (result.version, result.retries) == (int(replaced == ALL), 1)
     assert result.has_same_group is (replaced != ALL)
+
+
+STOPPING = {
+    "AbortJob": ("Aborting", 2),
+    "TerminateJob": ("Terminating", 2),
+    "CompleteJob": ("Completing", 2),
+    "RestartJob": ("Restarting", 3),
+    "RestartTask": ("Restarting", 3),
+    "RestartPod": ("Restarting", 1),
+}
+
+
+@pytest.mark.parametrize("action", STOPPING)
+def test_first_status_of_a_phase_counts_the_pods_that_it_deletes(action: str) -> None:
+    """Clients that wait for `terminating` may see no later status of the phase."""
+    phase, terminating = STOPPING[action]
+    counts: list[int | None] = []
+
+    def changed(old: VolcanoJob | None, new: VolcanoJob | None) -> None:
+        if new is not None and new.status.state.phase == phase:
+            counts.append(new.status.terminating)
+
+    async def run() -> None:
+        async with JobWorld(runs=True).running() as world:
+            jobs = Informer(world.client, VOLCANO_JOBS)
+            jobs.listen(changed)
+            watch = asyncio.ensure_future(jobs.run())
+            await world.job(tasks=[task("worker", 3)], policies=[{"event": "PodFailed", "action": action}])
+            await world.until_restarts(0)
+            await fail(world, "train")
+            await asyncio.sleep(5)
+            watch.cancel()
+
+    run_virtually(run())
+    assert counts[0] == terminating

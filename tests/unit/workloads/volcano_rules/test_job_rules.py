@@ -243,6 +243,13 @@ CASES: dict[str, tuple[dict[str, Any], str]] = {
         {f"{MAIN}.volumeMounts": [{"name": "cache", "mountPath": "/cache"}]},
         f"{MAIN}.volumeMounts[0].name: volume 'cache' does not exist; add it to the template's volumes",
     ),
+    "mount of a claim by its name": (
+        {
+            "spec.volumes": [{"mountPath": "/data", "volumeClaimName": "data"}],
+            f"{MAIN}.volumeMounts": [{"name": "data", "mountPath": "/cache"}],
+        },
+        f"{MAIN}.volumeMounts[0].name: volume 'data' does not exist; add it to the template's volumes",
+    ),
     "negative request": (
         {f"{MAIN}.resources": {"requests": {"memory": "-1"}, "limits": {"memory": "1Gi"}}},
         f"{MAIN}.resources.requests.memory: \"-1\" is negative; a quantity is zero or more",

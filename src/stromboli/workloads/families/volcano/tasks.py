@@ -153,11 +153,13 @@ def _spec(job: WorkloadDocument, task: VolcanoTask) -> dict[str, Any]:
         "priorityClassName": own.get("priorityClassName") or job.text("spec.priorityClassName"),
     }
     spec: dict[str, Any] = {key: value for key, value in defaults.items() if value}
-    if claims := list(dict.fromkeys(claim_names(job))):
-        volumes = [{"name": claim, "persistentVolumeClaim": {"claimName": claim}} for claim in claims]
+    if claims := claim_names(job):
+        # Names of claims may be too long for those of volumes, have dots, or be those of the template's volumes.
+        names = {claim: f"job-volume-{claims.index(claim)}" for claim in claims}
+        volumes = [{"name": name, "persistentVolumeClaim": {"claimName": claim}} for claim, name in names.items()]
         spec["volumes"] = [*(own.get("volumes") or ()), *volumes]
         mounts = [
-            {"name": claim, "mountPath": job.text(f"spec.volumes[{place}].mountPath")}
+            {"name": names[claim], "mountPath": job.text(f"spec.volumes[{place}].mountPath")}
             for place, claim in enumerate(claims)
         ]
         spec["containers"] = [

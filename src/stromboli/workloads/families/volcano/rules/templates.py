@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Container, Iterator, Mapping
 from typing import Any
 
 from stromboli.core.model.resources.quantity import parse_quantity
 from stromboli.workloads.document import WorkloadDocument
 from stromboli.workloads.families.volcano.rules.findings import RuleFinding
 from stromboli.workloads.families.volcano.rules.names import LABEL_REMEDY, label_problem
-from stromboli.workloads.families.volcano.tasks import claim_names
 
 _RESTART_POLICIES = ("Always", "OnFailure", "Never")
 
@@ -32,13 +31,14 @@ def _pod(job: WorkloadDocument, spec: str) -> Iterator[RuleFinding]:
     for place in range(job.length(f"{spec}.volumes")):
         yield from _name(job, f"{spec}.volumes[{place}]", volumes)
     names: dict[str, str] = {}
-    known = {*volumes, *claim_names(job)}
     for part in ("initContainers", "containers"):
         for place in range(job.length(f"{spec}.{part}")):
-            yield from _container(job, f"{spec}.{part}[{place}]", names, known)
+            yield from _container(job, f"{spec}.{part}[{place}]", names, volumes)
 
 
-def _container(job: WorkloadDocument, path: str, names: dict[str, str], volumes: set[str]) -> Iterator[RuleFinding]:
+def _container(
+    job: WorkloadDocument, path: str, names: dict[str, str], volumes: Container[str]
+) -> Iterator[RuleFinding]:
     yield from _name(job, path, names)
     if not job.text(f"{path}.image"):
         yield RuleFinding(f"{path}.image", "is missing", "write the image of the container")
