@@ -76,10 +76,6 @@ class Fragmentation(Plugin):
         if self._scorer is not None:
             self._scorer.open(session)
 
-    def close(self, session: Session) -> None:
-        if self._scorer is not None:
-            self._scorer.close()
-
     def node_scorers(self) -> Sequence[NodeScorer]:
         return [self._scorer] if self._scorer is not None else []
 
@@ -157,9 +153,6 @@ class FragmentationScorer(NodeScorer):
         found = session.axis.find(self._arguments.resource)
         self._session, self._workload = session, None
         self._dimension = found if found is not None and found < session.snapshot.size else None
-
-    def close(self) -> None:
-        self._session = self._workload = None
 
     def applies_to(self, task_class: TaskClass, ledger: Ledger) -> bool:
         return self._dimension is not None and len(self._of_cycle(self._dimension).shapes) > 0
