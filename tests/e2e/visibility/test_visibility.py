@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 
 import pytest
@@ -18,12 +18,20 @@ from testbed.controller_manager import controller_manager
 from testbed.plane import ControlPlane
 from tests.e2e.visibility.tenant import OTHER, STRANGER, TENANT, AskingTenant, asking_tenant
 from tests.testing.manifests.builders import gang
+from tests.testing.planes import fresh_plane
 
 pytestmark = pytest.mark.only("real", because="the embedded server has no RBAC and no aggregation")
 
 #: Two nodes of four cpus: the job of the other tenant leaves one of them for the tenant.
 OTHERS = gang(1, 3, name="secret-training", namespace=OTHER)
 MINE = gang(2, 3, name="mine", namespace=TENANT)
+
+
+@pytest.fixture(scope="module")
+def plane() -> Iterator[ControlPlane]:
+    """A server of its own: nodes that other tests left behind would take the job that waits."""
+    with fresh_plane() as own:
+        yield own
 
 
 @pytest.fixture
