@@ -96,9 +96,10 @@ OF_CONTROLLERS = {
         Right(CLAIMS.group, CLAIMS.plural, ("get", "create"), "create the claims of Volcano Jobs"),
         *followed((PRIORITY_CLASSES,), "order the tasks of Volcano Jobs by priority"),
         *(
-            Right(group, plural, ("get", "create", "patch", "delete"), "the objects of plugins of Volcano Jobs")
+            Right(group, plural, ("get", "create", "delete"), "the objects of plugins of Volcano Jobs")
             for group, plural in _PLUGIN_OBJECTS
         ),
+        Right("", "configmaps", ("patch",), "follow the tasks of Volcano Jobs in the ConfigMaps of plugins"),
     ),
     JOB_FLOW: (
         Right(JOB_FLOWS.group, JOB_FLOWS.plural, ("get", *FOLLOWED), "run JobFlows"),

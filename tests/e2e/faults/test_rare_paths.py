@@ -133,7 +133,15 @@ async def test_the_controllers_work_while_they_hold_their_lease(plane: ControlPl
         environment = {"HOME": str(tmp_path), "STROMBOLI_KUBECONFIG": kubeconfig}
         place = f"--leader-elect-resource-namespace={NAMESPACE}"
         often = "--leader-elect-retry-period=200ms"
-        command = Command("controller", place, often, "--healthz-address=", environment=environment, folder=tmp_path)
+        command = Command(
+            "controller",
+            place,
+            often,
+            "--listen-address=",
+            "--healthz-address=",
+            environment=environment,
+            folder=tmp_path,
+        )
         try:
             await asyncio.to_thread(command.wait_for_output, "leadership acquired")
             taken = await client.get(LEASES, "stromboli-controller", namespace=NAMESPACE)

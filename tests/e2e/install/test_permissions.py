@@ -27,6 +27,8 @@ ON_EXPOSED_ADDRESSES = {
     ("admission", "create", "authentication.k8s.io", "tokenreviews"),
     ("binder", "create", "authentication.k8s.io", "tokenreviews"),
     ("binder", "create", "authorization.k8s.io", "subjectaccessreviews"),
+    ("controller", "create", "authentication.k8s.io", "tokenreviews"),
+    ("controller", "create", "authorization.k8s.io", "subjectaccessreviews"),
 }
 
 pytestmark = [

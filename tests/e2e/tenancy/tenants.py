@@ -145,7 +145,7 @@ def _controller(plane: ControlPlane, folder: Path) -> Iterator[None]:
         "STROMBOLI_KUBECONFIG": str(plane.kubeconfig_of("controller")),
     }
     command = Command(
-        "controller", "--scheduler-name=volcano", "--healthz-address=", "--leader-elect=false",
+        "controller", "--scheduler-name=volcano", "--listen-address=", "--healthz-address=", "--leader-elect=false",
         environment=environment, folder=folder,
     )  # fmt: skip
     try:

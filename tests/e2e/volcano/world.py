@@ -67,7 +67,7 @@ class World:
         self._file.write_text(text)
         before = 0
         if self._scheduler is None:
-            self._scheduler = self._start("scheduler", f"--scheduler-conf={self._file}", "--listen-address=")
+            self._scheduler = self._start("scheduler", f"--scheduler-conf={self._file}")
         else:
             before = self._scheduler.output.count(_LOADED)
             self._scheduler.signal(signal.SIGHUP)
@@ -98,6 +98,7 @@ class World:
         return Command(
             process,
             "--scheduler-name=volcano",
+            "--listen-address=",
             "--healthz-address=",
             "--leader-elect=false",
             *arguments,

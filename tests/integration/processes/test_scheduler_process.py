@@ -122,7 +122,9 @@ def test_flags_of_volcano_that_change_nothing_are_accepted_with_a_word(cluster: 
 
 
 def test_controllers_create_groups_and_stop_on_a_signal(cluster: Cluster) -> None:
-    controller = cluster.start("controller", "--healthz-address=", "--leader-elect-resource-namespace=kube-system")
+    controller = cluster.start(
+        "controller", "--listen-address=", "--healthz-address=", "--leader-elect-resource-namespace=kube-system"
+    )
     controller.wait_for_output("leadership acquired")
     cluster.kubectl("run", "plain", "--image=example/main", '--overrides={"spec":{"schedulerName":"volcano"}}')
     wait_for(lambda: "podgroup-" in cluster.kubectl("get", "podgroups", "-o", "name"), "a group for the plain pod")
