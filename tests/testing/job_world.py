@@ -36,6 +36,16 @@ RESTART_SECONDS = 1.0
 LONGEST = 300.0
 
 
+def crash_points(writes: Mapping[str, int]) -> list[str]:
+    """Return the moments before and after each write, by the number of times that a life makes it."""
+    return [
+        f"{moment} {write}#{number + 1}"
+        for write, count in writes.items()
+        for number in range(count)
+        for moment in ("before", "after")
+    ]
+
+
 def task(name: str, replicas: int = 1, **fields: Any) -> dict[str, Any]:
     container = {"name": "main", "image": "example/main"}
     spec = {"containers": [container], "restartPolicy": "Never", "nodeName": NODE, **fields.pop("pod", {})}

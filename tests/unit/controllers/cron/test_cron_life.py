@@ -12,7 +12,7 @@ from stromboli.controllers.owned_jobs import controller_of, has_ended
 from stromboli.kube.objects.catalogue import VOLCANO_CRON_JOBS, VOLCANO_JOBS
 from stromboli.kube.objects.timestamps import seconds_of, stamp
 from stromboli.kube.objects.volcano_jobs import VolcanoCronJob, VolcanoJob
-from tests.testing.job_world import NAMESPACE, JobWorld, task
+from tests.testing.job_world import NAMESPACE, JobWorld, crash_points, task
 from tests.testing.virtual_time import run_virtually
 
 
@@ -233,13 +233,7 @@ async def runs_three_times(world: JobWorld) -> dict[str, int]:
     return {name: len(uids) for name, uids in created.items()}
 
 
-_WRITES = {"create jobs": 3, "patch cronjobs/status": 6, "delete jobs": 2}
-POINTS = [
-    f"{moment} {write}#{number + 1}"
-    for write, count in _WRITES.items()
-    for number in range(count)
-    for moment in ("before", "after")
-]
+POINTS = crash_points({"create jobs": 3, "patch cronjobs/status": 6, "delete jobs": 2})
 
 
 @pytest.mark.parametrize("point", POINTS)

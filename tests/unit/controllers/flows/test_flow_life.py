@@ -11,7 +11,7 @@ from stromboli.controllers.owned_jobs import controller_of
 from stromboli.kube.client.api_errors import ApiError
 from stromboli.kube.objects.catalogue import JOB_FLOWS, JOB_TEMPLATES, VOLCANO_JOBS
 from stromboli.kube.objects.volcano_jobs import JobFlow, VolcanoJob
-from tests.testing.job_world import NAMESPACE, JobWorld, task
+from tests.testing.job_world import NAMESPACE, JobWorld, crash_points, task
 from tests.testing.virtual_time import run_virtually
 
 
@@ -267,13 +267,7 @@ async def succeeds_with_two_jobs(world: JobWorld) -> dict[str, int]:
     return {name: len(uids) for name, uids in created.items()}
 
 
-_WRITES = {"create jobs": 2, "patch jobflows/status": 8, "delete jobs": 2}
-POINTS = [
-    f"{moment} {write}#{number + 1}"
-    for write, count in _WRITES.items()
-    for number in range(count)
-    for moment in ("before", "after")
-]
+POINTS = crash_points({"create jobs": 2, "patch jobflows/status": 8, "delete jobs": 2})
 
 
 @pytest.mark.parametrize("point", POINTS)
