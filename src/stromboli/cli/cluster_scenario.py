@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from stromboli.cli.options.connection import connection_options
-from stromboli.cli.options.listing import namespace_option, watch_option
+from stromboli.cli.options.listing import job_namespace_option, watch_option
 from stromboli.cli.options.live import installation_option
 from stromboli.cli.options.settings import (
     conf_option,
@@ -34,7 +34,7 @@ view_options = option_group(
     plugin_option("Your own plugin or action that the policy may name. Repeatable."),
 )
 #: The options of commands that show one job.
-job_view_options = option_group(namespace_option, output_option(), view_options)
+job_view_options = option_group(job_namespace_option, output_option(), view_options)
 #: The options of commands that list what a cluster consists of.
 watched_view_options = option_group(output_option(), watch_option, view_options)
 

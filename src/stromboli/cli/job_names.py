@@ -50,7 +50,8 @@ class JobNames:
 def find_job(known: JobNames, name: str, namespace: str = "") -> str:
     """Return the key of a job by its key, its name, its name in `-o name`, its owner's name, or that of a pod of it.
 
-    A name that several namespaces have means the job in `namespace`. An unknown name ends the command with a message.
+    A name without a namespace means a job in `namespace`, unless that is empty. An unknown name ends the command with a
+    message.
     """
     if name in known.jobs:
         return name
@@ -61,20 +62,22 @@ def find_job(known: JobNames, name: str, namespace: str = "") -> str:
         return pods[name]
     matches = {key for key in known.jobs if name in known.names_of(key)}
     matches = matches or {job for pod, job in pods.items() if pod.partition("/")[2] == name}
-    matches = {key for key in matches if key.partition("/")[0] == namespace} or matches
+    if namespace:
+        matches = {key for key in matches if key.partition("/")[0] == namespace}
     if len(matches) == 1:
         return matches.pop()
     if matches:
         raise Failure(f"several jobs are called {name}: {', '.join(sorted(matches))}; add the namespace")
-    raise Failure(_unknown(name, list(known.jobs)))
+    place = f" in namespace {namespace}" if namespace else ""
+    raise Failure(f"no job is called {name}{place}{_remedy(name, list(known.jobs))}")
 
 
-def _unknown(name: str, known: list[str]) -> str:
+def _remedy(name: str, known: list[str]) -> str:
     if not known:
-        return f"no job is called {name}: there is no PodGroup and no pod to schedule"
+        return ": there is no PodGroup and no pod to schedule"
     names = {key.partition("/")[2]: key for key in known}
     near = get_close_matches(name, known, n=3) or [names[n] for n in get_close_matches(name, names, n=3)]
     if near:
-        return f"no job is called {name}; did you mean {' or '.join(near)}?"
+        return f"; did you mean {' or '.join(near)}?"
     more = f" and {len(known) - 5} more" if len(known) > 5 else ""
-    return f"no job is called {name}; there are {', '.join(known[:5])}{more}"
+    return f"; there are {', '.join(known[:5])}{more}"

@@ -83,7 +83,8 @@ async def test_answers_are_those_of_the_scheduler(tenant: AskingTenant) -> None:
     assert {reason["code"] for reason in explained["reasons"]} >= {"InsufficientResource"}
     [job] = (await tenant.report("jobs"))["jobs"]
     assert (job["job"], job["position"]) == ("mine", 1)
-    assert (await tenant.run("job", "secret-training")).stderr.startswith("error: no job is called secret-training;")
+    unknown = (await tenant.run("job", "secret-training")).stderr
+    assert unknown.startswith(f"error: no job is called secret-training in namespace {TENANT};")
 
 
 async def test_plan_of_other_namespaces_is_refused(tenant: AskingTenant) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -17,13 +17,16 @@ if TYPE_CHECKING:
 
 _SELECTOR = "-l"
 
-namespace_option = click.option(
-    "-n", "--namespace", default="", metavar="NAME", shell_complete=complete_namespaces,
-    help="The namespace. Default: that of the kubeconfig context; with -f, all.",
-)  # fmt: skip
+
+def _namespace_option(text: str) -> Callable[[Any], Any]:
+    return click.option("-n", "--namespace", default="", metavar="NAME", shell_complete=complete_namespaces, help=text)
+
+
+#: Of commands that show one job.
+job_namespace_option = _namespace_option("The namespace of the job. Default: any, where the name is unique.")
 
 namespace_options = option_group(
-    namespace_option,
+    _namespace_option("The namespace. Default: that of the kubeconfig context; with -f, all."),
     click.option("-A", "--all-namespaces", is_flag=True, help="All namespaces."),
 )  # fmt: skip
 

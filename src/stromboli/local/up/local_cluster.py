@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import AsyncIterator, Awaitable, Coroutine, Iterator, Sequence
+from collections.abc import AsyncIterator, Awaitable, Coroutine, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -18,6 +18,7 @@ from stromboli.controllers.wiring import Controllers
 from stromboli.core.config.bind_options import REQUEST
 from stromboli.kube.client.client import Client
 from stromboli.kube.crds.install import install_crds
+from stromboli.kube.objects.catalogue import CONFIG_MAPS
 from stromboli.kube.work.collection import collect_young_objects
 from stromboli.local.api_server.server import ADDRESS, ApiServer
 from stromboli.local.fakes.controllers import FakeControllers
@@ -27,6 +28,7 @@ from stromboli.scheduler.answers import answering_server
 from stromboli.scheduler.loop import Scheduler
 from stromboli.scheduler.options import SchedulerOptions
 from stromboli.scheduler.policy import ActivePolicy
+from stromboli.visibility.callers import CONFIGURATION, CONFIGURATION_NAMESPACE
 from stromboli.visibility.questions import GROUP
 
 #: Simulated nodes have no real GPUs.
@@ -101,15 +103,18 @@ async def local_cluster(
             binder = Binder(clients[4], load_plugins(BUILT_IN, options=_FAKE_GPUS))
             await stack.enter_async_context(_binding(running, binder))
         await stack.enter_async_context(_scheduling(running))
-        stack.enter_context(_answering(running))
+        await stack.enter_async_context(_answering(running))
         for pool in pools:
             await create_nodes(clients[0], node_documents(pool))
         yield running
 
 
-@contextlib.contextmanager
-def _answering(running: LocalCluster) -> Iterator[None]:
-    """Answer questions as an aggregated API, as an installation does."""
+@contextlib.asynccontextmanager
+async def _answering(running: LocalCluster) -> AsyncIterator[None]:
+    """Answer questions as an aggregated API, as an installation does. The ConfigMap of every API server names no
+    authority here: requests are forwarded with the token of the person.
+    """
+    await running.client.create(CONFIG_MAPS, {"metadata": {"name": CONFIGURATION}}, namespace=CONFIGURATION_NAMESPACE)
     answering = answering_server(f"{ADDRESS}:0", running.scheduler, lambda: running.server.connection)
     answering.start()
     running.server.aggregate(GROUP, f"https://{answering.address}")

@@ -108,6 +108,10 @@ def test_job_that_fits_nowhere_has_reasons_only(run: Run) -> None:
 ERRORS = {
     "unknown node": (("train", "here"), "error: no node here\n"),
     "unknown job": (("trian",), "error: no job is called trian; did you mean default/train?\n"),
+    "job of another namespace": (
+        ("train", "-n", "team-a"),
+        "error: no job is called train in namespace team-a; did you mean default/train?\n",
+    ),
 }
 
 
