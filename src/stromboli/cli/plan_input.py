@@ -87,7 +87,9 @@ def read_input(
     """
     manifests = source.files(paths, scheduler.scheduler_names, now)
     if source.is_wanted(manifests if paths else None):
-        return _live(source.read(), manifests, scheduler, source.namespace, now, schedules=schedules)
+        return _live(
+            source.read(), manifests, scheduler, source.namespace, now, has_files=bool(paths), schedules=schedules
+        )
     if not paths:
         raise click.UsageError("Missing option '-f' / '--filename', without which --offline has no objects.")
     return PlanInput(
@@ -130,6 +132,7 @@ def _live(
     namespace: str,
     now: float,
     *,
+    has_files: bool,
     schedules: bool,
 ) -> PlanInput:
     from stromboli.planner.live.submission import submit
@@ -141,7 +144,7 @@ def _live(
     return PlanInput(
         submission.objects, scheduler, [*found.warnings, *submission.notes, *manifests.warnings, *missing],
         unjudged=manifests.unjudged, inactive=manifests.inactive, has_unread=bool(manifests.problems),
-        located=manifests.origins.located, selection=JobSelection(submission if manifests.objects else None, namespace),
+        located=manifests.origins.located, selection=JobSelection(submission if has_files else None, namespace),
         policy=None if running.policy is None else (running.policy, running.source), policy_note=_policy_note(live),
     )  # fmt: skip
 

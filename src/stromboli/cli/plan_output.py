@@ -42,9 +42,9 @@ def plan_printout(
             echo_advice(advice, wide=wide)
             click.echo()
         if scenario.has_submission:
-            echo_answers(plan, scenario.inactive)
+            echo_answers(plan, scenario.inactive, is_judged=scenario.is_judged)
         else:
-            echo_closing(plan, scenario.inactive)
+            echo_closing(plan, scenario.inactive, is_judged=scenario.is_judged)
 
     def data() -> dict[str, Any]:
         from stromboli.planner.report import advice_as_plain, report_of

@@ -40,6 +40,8 @@ class ClusterBeside(NamedTuple):
 
 #: The scheduler of pods that name none.
 DEFAULT_SCHEDULER = "default-scheduler"
+#: Why a template has no pods.
+_UNNAMED = "is a template that no workload of the input names"
 #: Returns the cluster beside manifests, which has these objects.
 FindCluster = Callable[[Sequence[KubeObject]], ClusterBeside]
 
@@ -80,6 +82,9 @@ class Expanders:
         for index, workload in enumerate(workloads):
             if workload.kind not in REFERENCES:
                 yield expansion.expand(index, workload)
+        for index, workload in enumerate(workloads):
+            if workload.kind in REFERENCES and (workload.kind, _reference_key(workload)) not in context.named:
+                yield ExpandedDocument(index, notes=[f"it {_UNNAMED} and creates no pods"], inactive=_UNNAMED)
 
     def _context(self, workloads: Sequence[WorkloadDocument], objects: Sequence[KubeObject]) -> ExpansionContext:
         cluster = self._beside(objects)

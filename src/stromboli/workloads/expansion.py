@@ -95,6 +95,8 @@ class ExpansionContext:
     priorities: Mapping[str, int] = field(default_factory=dict)
     #: Objects that workloads refer to, such as JobTemplates, by kind and key; without a namespace, by kind and name.
     references: Mapping[tuple[Kind, str], WorkloadDocument] = field(default_factory=dict)
+    #: Those of them that a workload has named so far.
+    named: set[tuple[Kind, str]] = field(default_factory=set)
     #: Finds others in the cluster to which the workloads are submitted.
     find: FindReference | None = None
     #: The current time; None if it is not known.
@@ -111,6 +113,7 @@ class ExpansionContext:
         """Return the object that a field of a workload names. Raises ObjectError if there is none."""
         namespace = workload.namespace if is_namespaced else ""
         key = f"{namespace}/{name}" if is_namespaced else name
+        self.named.add((kind, key))
         found = self.references.get((kind, key)) or self._found(workload, path, kind, namespace, name)
         if found is not None:
             return found

@@ -52,6 +52,28 @@ async def test_policy_of_the_running_scheduler_applies(live: LiveServer) -> None
     )
 
 
+WITHOUT_JOB = {
+    "unknown kind": (
+        {**job(1, 1), "apiVersion": "example.com/v1", "kind": "Widget"},
+        (3, "The files contain no job that could be judged."),
+    ),
+    "malformed object": (
+        {**JOB, "spec": {"parallelism": "four"}},
+        (3, "The files contain no job that could be judged."),
+    ),
+    "no workload": (manifest("ConfigMap", "settings"), (0, "The files contain no job.")),
+}
+
+
+@pytest.mark.parametrize("case", WITHOUT_JOB)
+async def test_plan_of_files_without_a_job_shows_no_job_of_the_cluster(case: str, live: LiveServer) -> None:
+    document, (code, sentence) = WITHOUT_JOB[case]
+    await live.apply(*nodes(4, 1), *gang(1, 1, name="other"))
+    result = await live.run("plan", files=[document])
+    assert (result.exit_code, result.stdout.splitlines()[-1]) == (code, sentence)
+    assert "default/other" not in result.stdout
+
+
 DEPLOYMENT = {
     "containers": [
         {"name": "sidecar", "image": "example/other"},
@@ -126,7 +148,7 @@ async def test_explain_and_simulate_read_the_cluster(live: LiveServer) -> None:
     explained = await live.run("explain", "-n", "default", "huge")
     assert (explained.exit_code, "needs 8 cpu" in explained.stdout) == (3, True)
     unknown = await live.run("explain", "-n", "default", "hugh")
-    assert "no job is called hugh; did you mean default/huge?" in unknown.stderr
+    assert "no job is called hugh in namespace default; did you mean default/huge?" in unknown.stderr
     simulated = await live.report("simulate", "--until", "1h")
     assert simulated["jobs"]["default/small"]["started"] is not None
 

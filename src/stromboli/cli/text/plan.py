@@ -35,7 +35,7 @@ def echo_plan(plan: SchedulingPlan, *, wide: bool = False) -> None:
             click.echo()
 
 
-def echo_closing(plan: SchedulingPlan, inactive: Mapping[str, str]) -> None:
+def echo_closing(plan: SchedulingPlan, inactive: Mapping[str, str], *, is_judged: bool) -> None:
     """Print the numbers of the plan; `inactive` are workloads without pods, with the reason."""
     cycles = counted(len(plan.cycles), "cycle")
     parts = [f"{counted(len(plan.binds), 'pod')} bound in {cycles}"]
@@ -50,7 +50,10 @@ def echo_closing(plan: SchedulingPlan, inactive: Mapping[str, str]) -> None:
     has_pods = any(group.pods for group in plan.groups.values())
     if not waiting and (has_pods or not inactive):
         parts.append("every pod is scheduled" if has_pods else "there are no pods")
-    echo_wrapped("; ".join([*parts, *inactive_workloads(inactive)]) + ".")
+    parts += inactive_workloads(inactive)
+    if not is_judged:
+        parts.append("not every object could be judged")
+    echo_wrapped("; ".join(parts) + ".")
 
 
 def inactive_workloads(inactive: Mapping[str, str]) -> Iterator[str]:

@@ -18,12 +18,12 @@ _MAX_JOBS = 20
 _MAX_VICTIMS = 4
 
 
-def echo_answers(plan: SchedulingPlan, inactive: Mapping[str, str]) -> None:
+def echo_answers(plan: SchedulingPlan, inactive: Mapping[str, str], *, is_judged: bool) -> None:
     """Print a sentence per job; `inactive` are workloads without pods, with the reason."""
     for phrase in inactive_workloads(inactive):
         echo_wrapped(f"{phrase}.")
     if not plan.groups and not inactive:
-        click.echo("The files contain no job.")
+        click.echo("The files contain no job." if is_judged else "The files contain no job that could be judged.")
     for place, (key, group) in enumerate(plan.groups.items()):
         if place == _MAX_JOBS:
             click.echo(f"and {counted(len(plan.groups) - _MAX_JOBS, 'more job')}")
