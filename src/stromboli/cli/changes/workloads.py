@@ -15,6 +15,8 @@ from stromboli.kube.objects.catalogue import JOBS, POD_GROUPS, PODS, VOLCANO_COM
 from stromboli.kube.objects.meta import OwnerReference
 from stromboli.kube.objects.resources import Resource
 from stromboli.kube.objects.volcano import PodGroup
+from stromboli.workloads.document import WorkloadDocument
+from stromboli.workloads.existing import has_ended
 from stromboli.workloads.groups import job_key_of, title_of
 
 #: The actions of Commands that suspend or resume a Volcano Job.
@@ -120,12 +122,14 @@ def _owner_named(group: PodGroup, name: str) -> bool:
 
 
 async def set_suspended(client: Client, workload: JobWorkload, suspended: bool) -> None:
-    """Suspend or resume a workload. One that has no such state ends the command."""
+    """Suspend or resume a workload. One that has no such state, or has ended, ends the command."""
     controller = workload.controller
     verb = "suspended" if suspended else "resumed"
     if controller is None:
         owner = f"its {workload.owner.kind} has no field for that" if workload.owner else "no workload owns its pods"
         raise Failure(f"{workload.label} cannot be {verb}: {owner}; `stromboli cancel` ends it")
+    if await _has_ended(client, workload):
+        raise Failure(f"{workload.label} has ended and cannot be {verb}")
     if not controller.suspend:
         await _command(client, workload, _ACTIONS[suspended])
         return
@@ -157,18 +161,26 @@ async def cancel(client: Client, workload: JobWorkload) -> list[str]:
     """Delete the workload with its pods, and its PodGroup; return what was done. A Volcano Job that has not ended is
     terminated instead: its controller deletes pods and PodGroup, and the Job stays with its status.
     """
-    if await _can_be_terminated(client, workload):
+    is_volcano_job = workload.controller == CONTROLLERS[VOLCANO_JOBS.group, VOLCANO_JOBS.kind]
+    if is_volcano_job and not await _has_ended(client, workload):
         await _command(client, workload, _TERMINATE)
         return [f"{workload.label} terminated"]
     return [f"{name} deleted" for name in await _delete(client, workload)]
 
 
-async def _can_be_terminated(client: Client, workload: JobWorkload) -> bool:
-    owner = workload.owner
-    if owner is None or workload.controller != CONTROLLERS[VOLCANO_JOBS.group, VOLCANO_JOBS.kind]:
-        return False
-    job = await client.get(VOLCANO_JOBS, owner.name or "", namespace=workload.namespace)
-    return job.status.state.phase not in _ENDED
+async def _has_ended(client: Client, workload: JobWorkload) -> bool:
+    """Report whether a workload of a known kind has ended, so that nothing is left to suspend or to terminate. The
+    status of a suspended one may look like that. The change of one that is gone fails later.
+    """
+    try:
+        found = WorkloadDocument(msgspec.json.decode(await client.request("GET", workload.path)))
+    except ApiError as error:
+        if error.is_missing:
+            return False
+        raise
+    if workload.controller is None or not workload.controller.suspend:
+        return found.text("status.state.phase") in _ENDED
+    return has_ended(found) and not found.flag(".".join(workload.controller.suspend))
 
 
 async def _delete(client: Client, workload: JobWorkload) -> list[str]:

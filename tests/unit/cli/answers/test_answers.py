@@ -135,7 +135,10 @@ PROBLEMS: dict[str, tuple[dict[str, Any], str]] = {
     ),
     "object of the cluster": ({"resource": "plans", "objects": [node("z", 99)]}, "Node z cannot be part of a question"),
     "no history": ({"resource": "history"}, "the scheduler records no history"),
-    "unknown job": ({"resource": "jobs", "name": "nowhere"}, "no job is called nowhere in namespace team-a; there are team-a/"),
+    "unknown job": (
+        {"resource": "jobs", "name": "nowhere"},
+        "no job is called nowhere in namespace team-a; there are team-a/",
+    ),
     "selector": ({"resource": "jobs", "parameters": {"selector": "a==b==c"}}, "'a==b==c' is not one of KEY=VALUE"),
 }
 

@@ -165,6 +165,20 @@ async def test_cancel_deletes_a_volcano_job_that_has_ended(server: ApiServer, tm
         assert not (await client.list(VOLCANO_JOBS)).items
 
 
+@pytest.mark.parametrize("verb", ["suspend", "resume"])
+async def test_job_that_has_ended_cannot_be_suspended_or_resumed(server: ApiServer, tmp_path: Path, verb: str) -> None:
+    async with Client(server.connection) as client:
+        await create_volcano_job(client, "Completed")
+        ended = {"status": {"conditions": [{"type": "Complete", "status": "True"}]}}
+        await client.patch(JOBS, "train", ended, subresource="status")
+        for name, label in (("mpi", "job.batch.volcano.sh/mpi"), ("train", "job.batch/train")):
+            result = await run(server, tmp_path, verb, name)
+            assert (result.exit_code, result.stdout) == (1, "")
+            assert result.stderr == f"error: {label} has ended and cannot be {verb.removesuffix('e')}ed\n"
+        assert not (await client.list(VOLCANO_COMMANDS)).items
+        assert (await client.get(JOBS, "train")).spec.suspend is not True
+
+
 async def test_cancel_deletes_the_pods_of_a_plain_group(server: ApiServer, tmp_path: Path) -> None:
     result = await run(server, tmp_path, "cancel", "plain")
     assert result.stdout == "pod/plain-0 deleted\npodgroup.scheduling.volcano.sh/plain deleted\n"
