@@ -54,6 +54,8 @@ Exit codes:
   2  wrong usage
 """
 
+#: Every kubelet offers some, and published manifests request it.
+_STORAGE = "1Ti"
 #: Seconds between forecasts of the starts of waiting jobs.
 _FORECAST_PERIOD = 60.0
 
@@ -119,6 +121,7 @@ def _pool(options: dict[str, Any]) -> NodePool:
             parse_quantity(resources[name], milli=True)
         except ValueError as error:
             raise click.BadParameter(str(error), param_hint=f"--{name}") from error
+    resources["ephemeral-storage"] = _STORAGE
     if options["gpu"]:
         resources["nvidia.com/gpu"] = str(options["gpu"])
     return NodePool(options["nodes"], resources=resources, racks=options["racks"])
