@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -55,10 +55,14 @@ class ListingScope:
         return f"in namespace {self.namespace}" if self.namespace else "in any namespace"
 
 
+def selector_scope(selector: str) -> ListingScope:
+    """Return the scope of kinds without a namespace."""
+    return ListingScope(selector=parse_selector(selector, _SELECTOR) if selector else None)
+
+
 def scope_of(options: Mapping[str, Any], default_namespace: str) -> ListingScope:
     """Return the scope of the options; the default namespace is empty for manifests."""
     if options["all_namespaces"] and options["namespace"]:
         raise click.UsageError("-n and -A exclude each other: name one namespace, or list all.")
     namespace = "" if options["all_namespaces"] else options["namespace"] or default_namespace
-    text = options.get("selector", "")
-    return ListingScope(namespace, parse_selector(text, _SELECTOR) if text else None)
+    return replace(selector_scope(options.get("selector", "")), namespace=namespace)

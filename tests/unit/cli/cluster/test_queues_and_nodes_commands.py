@@ -47,6 +47,15 @@ def test_queues_are_chosen_by_name(run: Run) -> None:
     assert "error: no queue wep; there are default, root, science, physics, web" in result.stderr
 
 
+def test_queues_are_chosen_by_label(run: Run) -> None:
+    labelled = queue("physics", 1, parent="science")
+    labelled["metadata"]["labels"] = {"department": "physics"}
+    manifests = [*QUEUES[:1], queue("science", 3), labelled]
+    result = run("queues", manifests, "-l", "department=physics", "-o", "name")
+    assert result.stdout == "queue.scheduling.volcano.sh/physics\n"
+    assert "default" in run("queues", manifests, "-l", "!department").stdout
+
+
 def test_closed_queue_shows_its_state(run: Run) -> None:
     closed = {**queue("old"), "status": {"state": "Closed"}}
     assert "\nold (Closed)  " in run("queues", [*nodes(1, 1), closed]).stdout
@@ -76,6 +85,15 @@ plain  Ready                          1/4    64Gi/64Gi          -     1  insuffi
 
 def test_nodes_have_free_amounts_and_what_keeps_them_unused(run: Run) -> None:
     assert run("nodes", NODES).stdout == TABLE
+
+
+def test_resources_that_few_pods_request_are_in_wide_tables(run: Run) -> None:
+    manifests = [node("a", 4, more={"ephemeral-storage": "1Ti", "hugepages-2Mi": "1Gi", "example.com/fpga": 2})]
+    narrow, wide = (run("nodes", manifests, *form).stdout.splitlines()[0] for form in ((), ("-o", "wide")))
+    assert "FREE FPGA" in narrow.upper()
+    assert "STORAGE" not in narrow
+    assert "HUGEPAGES" not in narrow
+    assert {"EPHEMERAL-STORAGE", "HUGEPAGES-2MI"} <= set(wide.split())
 
 
 CHOICES = {

@@ -9,8 +9,7 @@ import click
 
 from stromboli.cli.cluster_scenario import read_view, watched_view_options
 from stromboli.cli.completion import complete_nodes
-from stromboli.cli.options.listing import ListingScope, selector_option
-from stromboli.cli.options.selectors import parse_selector
+from stromboli.cli.options.listing import ListingScope, selector_option, selector_scope
 from stromboli.cli.output import Failure
 from stromboli.cli.watching import CLUSTER_SECONDS, reject_watch_of_files, watch_rows
 
@@ -45,7 +44,7 @@ def nodes(names: tuple[str, ...], selector: str, output: str, watch: bool, **opt
     """
     from stromboli.cli.text.cluster.nodes import node_changes, nodes_printout
 
-    scope = ListingScope(selector=parse_selector(selector, "-l") if selector else None)
+    scope = selector_scope(selector)
     if watch:
         reject_watch_of_files(options["paths"])
         watch_rows(lambda: _read(names, scope, options)[0], node_changes(output), CLUSTER_SECONDS)

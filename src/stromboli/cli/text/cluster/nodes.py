@@ -11,16 +11,19 @@ from stromboli.cli.text.tables import Table, echo_table
 from stromboli.core.model.resources.resources import short_name
 from stromboli.planner.overview.node_list import NodeAmount, NodeListEntry
 
+#: Every kubelet offers them, and few pods request them.
+_MINOR = ("ephemeral-storage", "hugepages-")
 _COLOURS = {"Ready": "green", "NotReady": "red"}
 
 
 def nodes_table(nodes: Sequence[NodeListEntry]) -> Table:
-    """Return free and allocatable amounts; the used ones are in columns of `-o wide`."""
+    """Return free and allocatable amounts; the used ones, and minor resources, are in columns of `-o wide`."""
     resources = list(dict.fromkeys(each.resource for node in nodes for each in node.amounts))
     free = [f"FREE {short_name(name).upper()}" for name in resources]
     used = [f"USED {short_name(name).upper()}" for name in resources]
+    minor = [column for column, name in zip(free, resources, strict=True) if name.startswith(_MINOR)]
     table = Table(
-        ("NODE", "STATUS", *free, *used, "PODS"), wide=used, right=(*free, *used, "PODS"), colours=_COLOURS,
+        ("NODE", "STATUS", *free, *used, "PODS"), wide=(*used, *minor), right=(*free, *used, "PODS"), colours=_COLOURS,
         note_header="WHY NOT USED",
     )  # fmt: skip
     for node in nodes:
