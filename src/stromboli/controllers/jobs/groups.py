@@ -8,8 +8,10 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from stromboli.controllers.jobs.objects import JobBlocked
+from stromboli.controllers.jobs.specification import JobSpecification
 from stromboli.kube.client.api_errors import ApiError
 from stromboli.kube.objects.catalogue import POD_GROUPS
+from stromboli.kube.objects.cluster import PriorityClass
 from stromboli.kube.objects.volcano import PodGroup
 from stromboli.kube.objects.volcano_jobs import BATCH_GROUP
 from stromboli.kube.watch.informer import Informer
@@ -31,24 +33,29 @@ class JobGroups:
         self,
         client: Client,
         groups: Informer[PodGroup],
-        priority_of: Callable[[str], int],
+        priorities: Informer[PriorityClass],
         changed: Callable[[str], None],
     ) -> None:
-        self._client, self._groups, self._priority_of, self._changed = client, groups, priority_of, changed
+        self._client, self._groups, self._priorities, self._changed = client, groups, priorities, changed
         self._deleted: set[str] = set()
+        #: Uids of groups that this process created, until the watch reports them.
+        self._created: set[str] = set()
+        #: By key of the Job: a specification, and the spec of the group for it.
+        self._desired: dict[str, tuple[JobSpecification, dict[str, Any]]] = {}
         groups.listen(self._group_changed)
+        priorities.listen(lambda old, new: self._desired.clear())
 
     def of(self, job: WorkloadDocument) -> PodGroup | None:
         group = self._groups.objects.get(f"{job.namespace}/{group_name_of(job)}")
         return None if group is None or group.metadata.uid in self._deleted else group
 
-    async def create_or_update(self, job: WorkloadDocument) -> None:
+    async def create_or_update(self, job: WorkloadDocument, spec: JobSpecification) -> None:
         """Raises JobBlocked if the server rejects the group."""
-        desired, present = group_of(job, self._priority_of), self.of(job)
+        present = self.of(job)
         try:
             if present is None:
-                await self._client.create(POD_GROUPS, desired, namespace=job.namespace)
-            elif patch := _changes(present, desired):
+                await self._create(job, spec)
+            elif patch := _changes(present, self._desired_spec(job, spec)):
                 body = {"metadata": {"resourceVersion": present.metadata.resource_version}, "spec": patch}
                 await self._client.patch(POD_GROUPS, present.metadata.name, body, namespace=job.namespace)
         except ApiError as error:
@@ -57,6 +64,28 @@ class JobGroups:
             if error.is_invalid or error.is_denied:
                 raise JobBlocked("PodGroupError", f"PodGroup {group_name_of(job)}: {error.message}") from error
             raise
+
+    async def _create(self, job: WorkloadDocument, spec: JobSpecification) -> None:
+        group = group_of(job, self._priority_of)
+        self._desired[job.key] = spec, group["spec"]
+        created = await self._client.create(POD_GROUPS, group, namespace=job.namespace)
+        if self.of(job) is None:
+            self._created.add(created.metadata.uid)
+
+    def _desired_spec(self, job: WorkloadDocument, spec: JobSpecification) -> dict[str, Any]:
+        """Return the spec of the group; it is made once per specification, as it adds up the requests of the pods."""
+        known = self._desired.get(job.key)
+        if known is None or known[0] is not spec:
+            known = self._desired[job.key] = spec, group_of(job, self._priority_of)["spec"]
+        return known[1]
+
+    def _priority_of(self, name: str) -> int:
+        found = self._priorities.objects.get(name)
+        return (found.value or 0) if found else 0
+
+    def forget(self, key: str) -> None:
+        """Forget a Job that does not exist any more."""
+        self._desired.pop(key, None)
 
     async def delete(self, job: WorkloadDocument) -> None:
         present = self.of(job)
@@ -77,14 +106,18 @@ class JobGroups:
             return
         if new is None:
             self._deleted.discard(group.metadata.uid)
+        if group.metadata.uid in self._created:
+            self._created.discard(group.metadata.uid)
+            if new is not None and not new.status.phase:
+                return  # The Job waits until the scheduler changes the group.
         for owner in group.metadata.owner_references or ():
             if owner.kind == "Job" and (owner.api_version or "").startswith(f"{BATCH_GROUP}/"):
                 self._changed(f"{group.metadata.namespace}/{owner.name}")
 
 
-def _changes(present: PodGroup, desired: dict[str, Any]) -> dict[str, Any]:
+def _changes(present: PodGroup, spec: dict[str, Any]) -> dict[str, Any]:
     """Return the fields of the spec that differ from the Job's."""
-    before, spec = msgspec.to_builtins(present.spec), desired["spec"]
+    before = msgspec.to_builtins(present.spec)
     return {
         name: _replacement(before.get(name), spec.get(name))
         for name in _FOLLOWING

@@ -6,6 +6,7 @@ is written for the version of the Job that was read; everything else follows fro
 
 from __future__ import annotations
 
+import asyncio
 import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING
@@ -21,7 +22,7 @@ from stromboli.controllers.jobs.objects import (
     controlled_resources,
     has_plugin_objects,
 )
-from stromboli.controllers.jobs.phases import PHASES, PodHandling
+from stromboli.controllers.jobs.phases import PENDING, PHASES, PodHandling
 from stromboli.controllers.jobs.plugins.plugin import PluginArgumentError
 from stromboli.controllers.jobs.pods import TaskPod
 from stromboli.controllers.jobs.policies import Occurrence
@@ -57,6 +58,10 @@ UNKNOWN_JOB_SECONDS = 30.0
 BLOCKED_SECONDS = 5.0
 """The delay before a Job is tried again whose pods cannot be created."""
 CONFLICT_SECONDS = 0.5
+BUSY_JOBS = 32
+"""While so many Jobs wait, counts of pods are not written at once."""
+COUNTS_SECONDS = 3.0
+"""The time after which they are."""
 MAX_STEPS = 8
 """Changes of phase in one run; further ones follow in the next."""
 NORMAL, WARNING = "Normal", "Warning"
@@ -79,10 +84,9 @@ class VolcanoJobController:
     ) -> None:
         self._jobs, self._recorder, self._clock = jobs, recorder, clock or time.time
         self._synced = [each.synced for each in (jobs, pods, groups, commands, priorities)]
-        self._priorities = priorities
         self.work: WorkQueue[str] = WorkQueue(self._reconcile, name="jobs", workers=16)
         self._pods = JobPods(client, pods, self._pods_changed)
-        self._groups = JobGroups(client, groups, self._priority_of, self.work.add)
+        self._groups = JobGroups(client, groups, priorities, self.work.add)
         self._objects, self._writer = PreparedObjects(client), JobWriter(client, jobs)
         self._inbox = CommandInbox(client, commands, VOLCANO_JOBS, self.work.add)
         #: By key: the specification of this uid and generation of a Job.
@@ -91,6 +95,8 @@ class VolcanoJobController:
         self._prepared: dict[str, tuple[object, ...]] = {}
         #: By key: since when events last whose policy has a timeout.
         self._first_seen: dict[str, dict[Occurrence, float]] = {}
+        #: By key: when the counts of a Job are written at the latest.
+        self._counts_due: dict[str, float] = {}
         jobs.listen(self._job_changed)
 
     async def run(self) -> None:
@@ -100,16 +106,12 @@ class VolcanoJobController:
         await self.work.run()
 
     def _job_changed(self, old: VolcanoJob | None, new: VolcanoJob | None) -> None:
-        if (job := new or old) is not None:
+        if (job := new or old) is not None and not self._writer.is_own_status:
             self.work.add(job.key)
 
     def _pods_changed(self, key: str) -> None:
         """The watch of Jobs may be behind that of pods: evictions of pods of an unknown Job are kept for a while."""
         self.work.add_after(key, POD_DEBOUNCE_SECONDS if key in self._jobs.objects else UNKNOWN_JOB_SECONDS)
-
-    def _priority_of(self, name: str) -> int:
-        found = self._priorities.objects.get(name)
-        return (found.value or 0) if found else 0
 
     # -- one run ------------------------------------------------------------------------------------------------
 
@@ -138,18 +140,17 @@ class VolcanoJobController:
         spec = self._specification(job)
         is_fresh = False
         for _ in range(MAX_STEPS):
-            if not job.status.state.phase:
-                job = await self._writer.write(job, initial_status(job.status, spec, self._clock()))
-                is_fresh = True
-                continue
             view = self._view(job, spec, await self._next_command(job, commands))
             decision = decide(view)
             if decision.transition is None:
                 return await self._carry_out(job, view, decision, is_fresh)
+            is_fresh = True
+            if not job.status.state.phase:
+                job = await self._writer.write(job, initial_status(job.status, self._clock()))
+                continue
             job = await self._change_phase(job, view, decision.transition)
             if decision.transition.reason == COMMAND_ISSUED:
                 await self._inbox.consume(commands.pop(0))
-            is_fresh = True
         return 0.0
 
     async def _next_command(self, job: VolcanoJob, commands: list[VolcanoCommand]) -> str:
@@ -158,7 +159,7 @@ class VolcanoJobController:
         A Command is deleted when the phase that it leads to was written. No action has an effect in that phase, so that
         a Command whose deletion failed is not executed twice.
         """
-        phase = job.status.state.phase or ""
+        phase = job.status.state.phase or PENDING
         while commands:
             action = commands[0].action or ""
             if action in PHASES[phase].actions:
@@ -173,7 +174,7 @@ class VolcanoJobController:
         return JobView(
             name=job.metadata.name,
             spec=spec,
-            phase=status.state.phase or "",
+            phase=status.state.phase or PENDING,
             version=status.version or 0,
             retry_count=status.retry_count or 0,
             target=target_of(status),
@@ -219,6 +220,8 @@ class VolcanoJobController:
         elif runs:
             again = await self._run(job, document, view, decision, is_fresh)
             decision.wait = min(decision.wait or again, again) if again else decision.wait
+        if later := self._counts_wait(job.key):
+            return min(decision.wait or later, later)
         await self._write_counts(document, view.spec, has_objects=decision.wants_group)
         return decision.wait
 
@@ -227,17 +230,19 @@ class VolcanoJobController:
     ) -> float:
         """Create what is missing; return the seconds until another attempt, or 0. The objects of
         the Job follow fewer replicas before the superfluous pods are deleted: others must not look for these.
+
+        No pod is created, and no object again, for a Job that may have been deleted: the watch of Jobs may be behind.
         """
         prepared = (job.metadata.uid, job.metadata.generation, view.version)
         is_prepared = self._prepared.get(job.key) == prepared
-        is_complete = is_prepared and not decision.create and self._groups.of(document) is not None
-        if not (is_complete or is_fresh or await self._writer.exists(job)):
+        creates_again = is_prepared and self._groups.of(document) is None
+        if (decision.create or creates_again) and not (is_fresh or await self._writer.exists(job)):
             return CONFLICT_SECONDS
         if not is_prepared:
             await self._writer.name_claims(job, document)
             await self._objects.create(document, view.spec)
             self._prepared[job.key] = prepared
-        await self._groups.create_or_update(document)
+        await self._groups.create_or_update(document, view.spec)
         self._report_group(job, document)
         await self._pods.delete(job.metadata.namespace, decision.delete)
         if not decision.create:
@@ -277,7 +282,19 @@ class VolcanoJobController:
         if job is not None and job.metadata.uid == document.uid:
             created = controlled_resources(document, spec, with_plugins=has_objects)
             pods = self._pods.of(document.key, document.uid)
-            await self._writer.write(job, counted_status(without_problem(job.status), spec, pods, created))
+            status = initial_status(without_problem(job.status), self._clock())
+            await self._writer.write(job, counted_status(status, spec, pods, created))
+
+    def _counts_wait(self, key: str) -> float:
+        """Return the seconds after which the counts are written, or 0. While many Jobs wait, their pods come first."""
+        now = asyncio.get_running_loop().time()
+        if (
+            self.work.waiting >= BUSY_JOBS
+            and (left := self._counts_due.setdefault(key, now + COUNTS_SECONDS) - now) > 0
+        ):
+            return left
+        self._counts_due.pop(key, None)
+        return 0.0
 
     async def _report(self, key: str, reason: str, message: str) -> None:
         """Write a problem into the status of a Job, and record an event."""
@@ -319,6 +336,7 @@ class VolcanoJobController:
         return spec
 
     def _forget(self, key: str) -> None:
-        for kept in (self._specifications, self._prepared, self._first_seen):
+        for kept in (self._specifications, self._prepared, self._first_seen, self._counts_due):
             kept.pop(key, None)
+        self._groups.forget(key)
         self._pods.forget_evicted(key)

@@ -22,6 +22,8 @@ class JobWriter:
 
     def __init__(self, client: Client, jobs: GatedInformer[VolcanoJob]) -> None:
         self._client, self._jobs = client, jobs
+        #: Whether a change of a Job is the answer to a write of its status, after which the caller continues.
+        self.is_own_status = False
 
     async def write(self, job: VolcanoJob, status: VolcanoJobStatus) -> VolcanoJob:
         """Write a status, if it differs. Raises ApiError for a conflict if the Job has changed."""
@@ -31,7 +33,11 @@ class JobWriter:
         name, namespace = job.metadata.name, job.metadata.namespace
         body = {"metadata": {"resourceVersion": job.metadata.resource_version}, "status": patch}
         written = await self._client.patch(VOLCANO_JOBS, name, body, namespace=namespace, subresource="status")
-        self._jobs.apply(written)
+        self.is_own_status = True
+        try:
+            self._jobs.apply(written)
+        finally:
+            self.is_own_status = False
         return written
 
     async def name_claims(self, job: VolcanoJob, document: WorkloadDocument) -> None:

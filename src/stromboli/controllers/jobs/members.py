@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import itertools
 from collections.abc import Callable, Iterable, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from stromboli.controllers.jobs.objects import JobBlocked
 from stromboli.controllers.jobs.plugins.plugin import JobPlugin
@@ -20,6 +21,8 @@ if TYPE_CHECKING:
 
 AT_ONCE = 32
 """The number of pods of a Job that are written at a time."""
+MAX_CREATIONS = 64
+"""The number of pods of all Jobs that are created at a time: more would not be created sooner."""
 
 
 class JobPods:
@@ -33,6 +36,9 @@ class JobPods:
         self._evicted: dict[str, dict[str, tuple[str, JobPod]]] = {}
         #: Uids of pods that this process deletes.
         self._deleted: set[str] = set()
+        self._slots = asyncio.Semaphore(MAX_CREATIONS)
+        #: Whether a change of a pod is the answer to its creation, after which the caller continues.
+        self._is_answer = False
         pods.listen(self._pod_changed)
 
     def of(self, key: str, uid: str) -> list[JobPod]:
@@ -61,13 +67,16 @@ class JobPods:
     ) -> bool:
         """Create pods; report whether a name is taken by a pod that is not known yet. Raises JobBlocked."""
         conflicts = False
-        for start in range(0, len(slots), AT_ONCE):
-            batch = [self._create(job, plugins, task, index) for task, index in slots[start : start + AT_ONCE]]
-            answers = await asyncio.gather(*batch, return_exceptions=True)
-            for answer in answers:
-                if isinstance(answer, BaseException):
-                    raise answer
-            conflicts = conflicts or not all(answers)
+        changes = JobChanges([plugin.edit_pod for plugin in plugins])
+        for task, chosen in itertools.groupby(slots, key=lambda slot: slot[0]):
+            indices = [index for _, index in chosen]
+            for start in range(0, len(indices), AT_ONCE):
+                pods = changes.pods_of(job, task, indices[start : start + AT_ONCE])
+                answers = await asyncio.gather(*(self._create(job, pod) for pod in pods), return_exceptions=True)
+                for answer in answers:
+                    if isinstance(answer, BaseException):
+                        raise answer
+                conflicts = conflicts or not all(answers)
         return conflicts
 
     async def delete(self, namespace: str, pods: Sequence[JobPod]) -> None:
@@ -78,10 +87,10 @@ class JobPods:
                 if isinstance(answer, BaseException):
                     raise answer
 
-    async def _create(self, job: WorkloadDocument, plugins: Sequence[JobPlugin], task: VolcanoTask, index: int) -> bool:
-        pod = JobChanges([plugin.edit_pod for plugin in plugins]).pod(job, task, index)
+    async def _create(self, job: WorkloadDocument, pod: dict[str, Any]) -> bool:
         try:
-            answer = await self._client.create(TASK_PODS, pod, namespace=job.namespace)
+            async with self._slots:
+                answer = await self._client.create(TASK_PODS, pod, namespace=job.namespace)
         except ApiError as error:
             if error.reason == "AlreadyExists":
                 return False
@@ -89,7 +98,11 @@ class JobPods:
                 message = f"creating pod {pod['metadata']['name']} failed: {error.message}"
                 raise JobBlocked("FailedCreate", message) from error
             raise
-        self._pods.apply(answer)
+        self._is_answer = True
+        try:
+            self._pods.apply(answer)
+        finally:
+            self._is_answer = False
         return True
 
     async def _delete(self, namespace: str, pod: JobPod) -> None:
@@ -116,7 +129,8 @@ class JobPods:
             members.pop(pod.metadata.name, None)
             if not members:
                 self._members.pop(key, None)
-        self._changed(key)
+        if not self._is_answer:
+            self._changed(key)
 
     def _note_eviction(self, key: str, old: TaskPod | None, new: TaskPod | None) -> None:
         """Note a pod that begins to be deleted, or is gone, and had not finished when it was last seen."""

@@ -33,9 +33,9 @@ def target_of(status: VolcanoJobStatus) -> RestartTarget:
     return RestartTarget.parse((status.controlled_resources or {}).get(_TARGET, ""))
 
 
-def initial_status(status: VolcanoJobStatus, spec: JobSpecification, now: float) -> VolcanoJobStatus:
-    """Return the status of a new Job, which has no pods."""
-    return _in_phase(counted_status(status, spec, (), {}), phases.PENDING, "", "", now)
+def initial_status(status: VolcanoJobStatus, now: float) -> VolcanoJobStatus:
+    """Return the status of a new Job."""
+    return status if status.state.phase else _in_phase(status, phases.PENDING, "", "", now)
 
 
 def status_after(status: VolcanoJobStatus, transition: Transition, began: float | None, now: float) -> VolcanoJobStatus:

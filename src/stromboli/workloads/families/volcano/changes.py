@@ -6,12 +6,12 @@ A plan and the job controller use the same plugins; those that are not installed
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 from stromboli.workloads.document import WorkloadDocument
 from stromboli.workloads.families.volcano.rules.findings import RuleFinding
-from stromboli.workloads.families.volcano.tasks import VolcanoTask, pod_of_task
+from stromboli.workloads.families.volcano.tasks import VolcanoTask, pods_of_task
 
 #: Changes the pod of a task with this index in place.
 PodChange = Callable[[dict[str, Any], WorkloadDocument, VolcanoTask, int], None]
@@ -26,11 +26,10 @@ class JobChanges(NamedTuple):
     #: The plugins that are not known.
     unknown: Sequence[str] = ()
 
-    def pod(self, job: WorkloadDocument, task: VolcanoTask, index: int) -> dict[str, Any]:
-        """Return the pod of a task with all changes."""
-        pod = pod_of_task(job, task, index)
-        if self.pods:
-            pod = copy.deepcopy(pod)  # Its parts are those of the template.
+    def pods_of(self, job: WorkloadDocument, task: VolcanoTask, indices: Sequence[int]) -> Iterator[dict[str, Any]]:
+        """Yield the pods of a task with all changes."""
+        for index, made in zip(indices, pods_of_task(job, task, indices), strict=True):
+            pod = copy.deepcopy(made) if self.pods else made  # Its parts are those of the template.
             for change in self.pods:
                 change(pod, job, task, index)
-        return pod
+            yield pod

@@ -21,10 +21,10 @@ def expand_volcano_job(job: WorkloadDocument, context: ExpansionContext) -> Expa
     later = [task for task in tasks if task.depends_on]
     return Expansion(
         pods=[
-            CreatedObject(changes.pod(job, task, index), f"{task.path}.template")
+            CreatedObject(pod, f"{task.path}.template")
             for task in tasks
             if task not in later
-            for index in range(task.replicas)
+            for pod in changes.pods_of(job, task, range(task.replicas))
         ],
         groups=[CreatedObject(group_of(job, context.priority_of))],
         claims=list(claims_of(job)),

@@ -5,7 +5,7 @@ A plan and the job controller use the same functions, so that they cannot differ
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from stromboli.workloads.document import WorkloadDocument
@@ -103,36 +103,40 @@ def pod_name(job: str, task: str, index: int) -> str:
 
 def pod_of_task(job: WorkloadDocument, task: VolcanoTask, index: int) -> dict[str, Any]:
     """Return the pod of a task with this index."""
-    return pod_document(
-        job,
-        task.template,
-        pod_name(job.name, task.name, index),
-        labels=_labels(job, task, index),
-        annotations=_annotations(job, task, index),
-        spec=_spec(job, task),
+    (pod,) = pods_of_task(job, task, (index,))
+    return pod
+
+
+def pods_of_task(job: WorkloadDocument, task: VolcanoTask, indices: Iterable[int]) -> Iterator[dict[str, Any]]:
+    """Yield the pods of a task with these indices. They share all parts but names, labels and annotations."""
+    common = pod_document(
+        job, task.template, "", labels=_labels(job, task), annotations=_annotations(job, task), spec=_spec(job, task)
     )
+    metadata = common["metadata"]
+    for index in indices:
+        own = {TASK_INDEX: str(index)}
+        partition = {PARTITION: str(index // task.partition_size)} if task.partition_size else {}
+        labels, annotations = {**metadata["labels"], **own, **partition}, {**metadata["annotations"], **own}
+        name = pod_name(job.name, task.name, index)
+        yield {**common, "metadata": {**metadata, "name": name, "labels": labels, "annotations": annotations}}
 
 
-def _labels(job: WorkloadDocument, task: VolcanoTask, index: int) -> dict[str, str]:
-    partition = {PARTITION: str(index // task.partition_size)} if task.partition_size else {}
+def _labels(job: WorkloadDocument, task: VolcanoTask) -> dict[str, str]:
     own = job.labels
     return {
-        TASK_INDEX: str(index),
         JOB_NAME: job.name,
         TASK_SPEC: task.name,
         JOB_NAMESPACE: job.namespace,
         QUEUE_NAME: queue_of(job),
         **{key: own[key] for key in _INHERITED_LABELS if key in own},
-        **partition,
     }
 
 
-def _annotations(job: WorkloadDocument, task: VolcanoTask, index: int) -> dict[str, str]:
+def _annotations(job: WorkloadDocument, task: VolcanoTask) -> dict[str, str]:
     own = job.annotations
     budget = next((key for key in (_MIN_AVAILABLE, _MAX_UNAVAILABLE) if key in own), "")
     numa = job.text(f"{task.path}.topologyPolicy")
     return {
-        TASK_INDEX: str(index),
         TASK_SPEC: task.name,
         GROUP_NAME: group_name_of(job),
         JOB_NAME: job.name,
