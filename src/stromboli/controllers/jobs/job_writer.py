@@ -74,7 +74,8 @@ class JobWriter:
 
     async def _get(self, job: VolcanoJob) -> VolcanoJob | None:
         try:
-            return await self._client.get(VOLCANO_JOBS, job.metadata.name, namespace=job.metadata.namespace)
+            name, namespace = job.metadata.name, job.metadata.namespace
+            return await self._client.get(VOLCANO_JOBS, name, namespace=namespace, is_small=True)
         except ApiError as error:
             if error.is_missing:
                 return None

@@ -60,9 +60,9 @@ class Client(Transport):
     ) -> None:
         await self.close()
 
-    async def get(self, resource: Resource[T], name: str, *, namespace: str = "") -> T:
+    async def get(self, resource: Resource[T], name: str, *, namespace: str = "", is_small: bool = False) -> T:
         path = resource.path(namespace=self._namespace(resource, namespace), name=name)
-        return _typed(resource, await self.request("GET", path))
+        return _typed(resource, await self.request("GET", path, is_small=is_small))
 
     async def list(
         self,

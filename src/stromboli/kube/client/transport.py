@@ -80,13 +80,17 @@ class Transport:
         content_type: str = "application/json",
         accept: str = "application/json",
         timeout: float | None = None,
+        is_small: bool = False,
     ) -> bytes:
-        """Return the body of a successful response. Raises ApiError or Unreachable."""
+        """Return the body of a successful response. Raises ApiError or Unreachable.
+
+        Requests with a body, or that expect a small response, use connections of their own, which cost less.
+        """
         await self._rate.wait()
         headers = {"Accept": accept, "Content-Type": content_type} if body is not None else {"Accept": accept}
         seconds = self._timeout if timeout is None else timeout
-        if body is not None and not self.connection.proxy:
-            return await self._write(method, path, params, body, headers, seconds)
+        if (body is not None or is_small) and not self.connection.proxy:
+            return await self._exchanged(method, path, params, body or b"", headers, seconds)
         limits = aiohttp.ClientTimeout(total=seconds, connect=min(seconds, CONNECT_SECONDS))
         response = await self._answer(method, path, params, body, headers, limits)
         with converted_errors(method, path):
@@ -129,7 +133,7 @@ class Transport:
             async with response:
                 raise await _error_from(response)
 
-    async def _write(
+    async def _exchanged(
         self,
         method: str,
         path: str,
@@ -138,7 +142,7 @@ class Transport:
         headers: Mapping[str, str],
         seconds: float,
     ) -> bytes:
-        """Make a request with a body, and return that of a successful response."""
+        """Make a request on a pooled connection, and return the body of a successful response."""
         target = f"{method} {self._prefix}{path}{_query(tuple(params.items())) if params else ''} HTTP/1.1"
         with converted_errors(method, path):
             response = await self._exchange(method, target, body, headers, seconds)
@@ -158,8 +162,9 @@ class Transport:
         if identity:
             lines += _header_lines(tuple(identity.items()))
         request = f"{target}\r\n{lines}Content-Length: {len(body)}\r\n\r\n".encode("latin-1") + body
+        may_send = _always if method == "GET" else self._may_write or _always
         try:
-            response = await self._pool.exchange(context, request, seconds, self._may_write or _always)
+            response = await self._pool.exchange(context, request, seconds, may_send)
         except (OSError, TimeoutError):
             self.answers[method, "none"] += 1
             raise
