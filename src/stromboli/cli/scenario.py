@@ -48,6 +48,8 @@ _CYCLES = click.option(
     "--cycles", type=click.IntRange(1, 10_000), default=1, show_default=True, metavar="N",
     help="Number of scheduling cycles. Between cycles bound pods run and evicted pods are deleted.",
 )  # fmt: skip
+_OF_CLUSTER = "Default: that of the scheduler of the cluster, else the default configuration."
+_CONF = conf_option(_OF_CLUSTER)
 _NOW = now_option(
     "The current time of the plan, such as 2026-01-01T12:00:00Z, for reproducible results. Default: the clock."
 )
@@ -65,7 +67,7 @@ _OPTIONS = (
     PATHS,
     _KINDS,
     live_options,
-    conf_option("Default: that of the scheduler of the cluster, else the default configuration."),
+    _CONF,
     _CYCLES,
     _NOW,
     seed_option(),
@@ -85,8 +87,11 @@ _OPTIONS = (
 
 #: The options of `read_scenario`.
 scenario_options = option_group(*_OPTIONS)
-#: The same without the number of cycles and the time, which are simulated.
-simulation_options = option_group(*(option for option in _OPTIONS if option not in (_CYCLES, _NOW)))
+#: The same without the number of cycles and the time, which are simulated, and with several policies for traces.
+simulation_options = option_group(
+    *(option for option in _OPTIONS if option not in (_CYCLES, _NOW, _CONF)),
+    conf_option(f"{_OF_CLUSTER} Repeatable with --trace: the policies are compared.", multiple=True),
+)
 
 
 @dataclass(frozen=True, slots=True)

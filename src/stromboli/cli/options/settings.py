@@ -57,10 +57,10 @@ def paths_option(about: str, *, required: bool = False) -> Callable[[Any], Any]:
     )  # fmt: skip
 
 
-def conf_option(about: str = "Default: the default configuration.") -> Callable[[Any], Any]:
+def conf_option(about: str = "Default: the default configuration.", *, multiple: bool = False) -> Callable[[Any], Any]:
     """Define `--conf`; `about` follows the description of its values."""
     return click.option(
-        "--conf", metavar="FILE", type=click.Path(allow_dash=True),
+        "--conf", metavar="FILE", type=click.Path(allow_dash=True), multiple=multiple,
         help="The policy: a volcano-scheduler.conf or the ConfigMap that contains it, or - for the standard input. "
         + about,
     )  # fmt: skip

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -10,6 +11,7 @@ from stromboli.cli.options.settings import option_group
 from stromboli.cli.output import Failure
 
 if TYPE_CHECKING:
+    from stromboli.lab.comparison.experiment import TraceFiles
     from stromboli.traces.trace import Trace, TraceNode
 
 _CPUS_PER_GPU = 8
@@ -46,6 +48,14 @@ def equal_nodes_of(options: dict[str, Any]) -> list[TraceNode]:
             raise click.UsageError("--cpus-per-node and --gpus-per-node need --nodes.")
         return []
     return equal_nodes(count, cpus or max(_CPUS_PER_GPU * gpus, 1), gpus)
+
+
+def trace_files_of(path: str, options: dict[str, Any]) -> TraceFiles:
+    """Return the files of a trace by the options of a command, which are removed from them."""
+    from stromboli.lab.comparison.experiment import TraceFiles
+
+    form, nodes, mapping = (options.pop(name) for name in ("trace_format", "trace_nodes", "mapping"))
+    return TraceFiles(path, form or "", nodes, mapping, Path(path).name)
 
 
 def trace_of(path: str, options: dict[str, Any]) -> Trace:

@@ -11,7 +11,7 @@ from array import array
 from collections.abc import Iterator, Sequence
 from enum import IntEnum
 from math import nan
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -73,6 +73,8 @@ class AttemptResult(NamedTuple):
     outcome: JobOutcome
     #: The row of the node of each pod, among the nodes of the run.
     nodes: Sequence[int]
+    #: The number of the shared GPU of each pod; -1 for pods without one. It is that of all pods that share it.
+    devices: Sequence[int]
 
 
 #: Numbers of a job, with the type of their array.
@@ -116,6 +118,8 @@ class JobTable:
         #: The end of the nodes of each attempt within `_nodes`.
         self._node_ends = array("q")
         self._nodes = array("i")
+        self._devices = array("i")
+        self._device_numbers: dict[str, int] = {"": -1}
 
     def __len__(self) -> int:
         return len(self.names)
@@ -142,11 +146,16 @@ class JobTable:
     def get(self, row: int, name: str) -> float:
         return self._numbers[name][row]
 
-    def add_attempt(self, job: int, started: float, ended: float, outcome: JobOutcome, nodes: Sequence[int]) -> None:
+    def add_attempt(
+        self, job: int, started: float, ended: float, outcome: JobOutcome, nodes: Sequence[int],
+        devices: Sequence[str] = (),
+    ) -> None:  # fmt: skip
         """Add an attempt that has ended, or that still runs at the end of the simulation."""
         for column, value in zip(self._attempts.values(), (job, started, ended, outcome), strict=True):
             column.append(value)
         self._nodes.extend(nodes)
+        numbers = self._device_numbers
+        self._devices.extend(numbers.setdefault(name, len(numbers) - 1) for name in devices or ("",) * len(nodes))
         self._node_ends.append(len(self._nodes))
 
     # -- reading ------------------------------------------------------------------------------------------------
@@ -177,9 +186,28 @@ class JobTable:
         """Return a copy of a column of the attempts: `job`, `started`, `ended` or `outcome`."""
         return np.array(self._attempts[name])
 
+    def attempt_pods(self) -> tuple[NDArray[np.int64], NDArray[np.int32], NDArray[np.int32]]:
+        """Return the pods of all attempts one after the other: the end of each attempt's, their nodes and devices."""
+        return np.array(self._node_ends), np.array(self._nodes), np.array(self._devices)
+
     def attempts(self) -> Iterator[AttemptResult]:
         begin = 0
         for number, end in enumerate(self._node_ends):
             job, started, ended, outcome = (column[number] for column in self._attempts.values())
-            yield AttemptResult(int(job), started, ended, JobOutcome(int(outcome)), self._nodes[begin:end])
+            pods = slice(begin, end)
+            yield AttemptResult(
+                int(job), started, ended, JobOutcome(int(outcome)), self._nodes[pods], self._devices[pods]
+            )
             begin = end
+
+    # -- as arrays ----------------------------------------------------------------------------------------------
+
+    def arrays(self) -> Iterator[tuple[str, array[Any]]]:
+        """Yield all arrays by name. They are those of the table, and are not changed."""
+        for name, column in self._numbers.items():
+            yield name, column
+        for name, column in self._attempts.items():
+            yield f"attempt_{name}", column
+        for name, texts in (("queue", self.queues), ("user", self.users), ("group", self.groups)):
+            yield f"{name}_code", texts.codes
+        yield from (("pod_end", self._node_ends), ("pod_node", self._nodes), ("pod_device", self._devices))

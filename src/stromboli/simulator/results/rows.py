@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import csv
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from math import isnan
 from typing import TextIO
 
@@ -14,9 +14,15 @@ COLUMNS = JobResult._fields
 
 def write_jobs(table: JobTable, file: TextIO) -> None:
     """Write a line of names and a line per job. What is not known is empty."""
+    write_all_jobs([((), table)], file, ())
+
+
+def write_all_jobs(tables: Iterable[tuple[Sequence[object], JobTable]], file: TextIO, before: Sequence[str]) -> None:
+    """Write the jobs of several tables, with values of each table in further columns before those of the jobs."""
     writer = csv.writer(file, lineterminator="\n")
-    writer.writerow(COLUMNS)
-    writer.writerows(_cells(row) for row in table.rows())
+    writer.writerow((*before, *COLUMNS))
+    for values, table in tables:
+        writer.writerows((*values, *_cells(row)) for row in table.rows())
 
 
 def _cells(row: JobResult) -> Iterator[object]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from stromboli.simulator.results.job_table import JobTable
@@ -25,6 +25,8 @@ class SimulationRun:
     seed: int
     trace: str = ""
     policy: str = ""
+    #: The weights of queues; others have 1.
+    weights: Mapping[str, float] = field(default_factory=dict)
     warnings: Sequence[str] = field(default_factory=tuple)
     #: Rows of the trace that were skipped, by rule.
     rejected: dict[str, int] = field(default_factory=dict)

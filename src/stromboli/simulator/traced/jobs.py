@@ -36,6 +36,8 @@ class ActiveJob:
     waited: float = 0.0
     #: Rows of the nodes of its placed pods. The attempt begins when all are placed.
     nodes: list[int] = field(default_factory=list)
+    #: The shared GPU of each of them; empty for pods without one.
+    devices: list[str] = field(default_factory=list)
     began: float = inf
     #: Seconds from the beginning of the attempt until its pods have started.
     latency: float = 0.0
@@ -71,5 +73,5 @@ class ActiveJob:
         kept = progress // self.interval * self.interval if self.interval < inf else 0.0
         self.saved += kept
         self.attempt += 1
-        self.nodes, self.began, self.waits_since = [], inf, now
+        self.nodes, self.devices, self.began, self.waits_since = [], [], inf, now
         return progress - kept

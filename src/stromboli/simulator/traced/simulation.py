@@ -109,10 +109,11 @@ class TraceSimulation:
             is_killed, interval, waits_since=job.submitted,
         )  # fmt: skip
 
-    def _place(self, key: str, nodes: Sequence[int], now: float) -> None:
+    def _place(self, key: str, nodes: Sequence[int], devices: Sequence[str], now: float) -> None:
         """Place pods of a job, whose attempt begins with the last one."""
         active = self._active[key]
         active.nodes.extend(nodes)
+        active.devices.extend(devices)
         if not active.is_placed:
             return
         pods, attempt, row = active.job.pods, active.attempt, active.number - 1
@@ -133,7 +134,7 @@ class TraceSimulation:
         row = active.number - 1
         self.jobs.set(row, "ended", now)
         self.jobs.set(row, "outcome", outcome)
-        self.jobs.add_attempt(row, active.began, now, outcome, active.nodes)
+        self._add_attempt(active, now, outcome)
         if outcome is JobOutcome.FAILED:
             self._count(row, "failures", 1)
             self._count(row, "lost", active.progress(now) + active.saved)
@@ -146,12 +147,15 @@ class TraceSimulation:
         """Let a job wait again, with new pods."""
         row = active.number - 1
         if active.is_placed:
-            self.jobs.add_attempt(row, active.began, now, outcome, active.nodes)
+            self._add_attempt(active, now, outcome)
         active.failures += outcome is JobOutcome.FAILED
         self._count(row, "failures" if outcome is JobOutcome.FAILED else "preemptions", 1)
         self._count(row, "lost", active.interrupt(now))
         self.jobs.set(row, "outcome", JobOutcome.WAITING)
         self._world.restart(active)
+
+    def _add_attempt(self, active: ActiveJob, ended: float, outcome: JobOutcome) -> None:
+        self.jobs.add_attempt(active.number - 1, active.began, ended, outcome, active.nodes, active.devices)
 
     def _count(self, row: int, name: str, amount: float) -> None:
         self.jobs.set(row, name, self.jobs.get(row, name) + amount)
@@ -165,7 +169,7 @@ class TraceSimulation:
         self.warnings.update(dict.fromkeys(session.warnings))
         decisions = self._world.apply(session)
         for key, nodes in decisions.placed.items():
-            self._place(key, nodes, now)
+            self._place(key, nodes, decisions.devices[key], now)
         for key in decisions.evicted:
             self._interrupt(self._active[key], now, JobOutcome.PREEMPTED)
         if not self._world.has_pending_jobs:
@@ -177,13 +181,13 @@ class TraceSimulation:
 
     def _result(self, now: float) -> SimulationRun:
         for active in self._active.values():
-            row = active.number - 1
             if active.is_placed:
-                self.jobs.add_attempt(row, active.began, nan, JobOutcome.RUNNING, active.nodes)
+                self._add_attempt(active, nan, JobOutcome.RUNNING)
         by_name = {node.name: node for node in self._workload.nodes}
         nodes = [by_name[name] for name in self._world.node_names]
         rejected = {name: rule.rows for name, rule in self._workload.rejected.by_rule.items()}
         return SimulationRun(
             self.jobs, nodes, self._workload.start, self._start, now, self.cycles, self._options.seed,
-            trace=self._workload.source, warnings=(*self._world.warnings, *self.warnings), rejected=rejected,
+            trace=self._workload.source, weights=self._workload.weights,
+            warnings=(*self._world.warnings, *self.warnings), rejected=rejected,
         )  # fmt: skip

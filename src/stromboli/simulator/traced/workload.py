@@ -39,6 +39,8 @@ class TracedWorkload:
         #: Seconds since the epoch.
         self.start = BEGINNING if trace.header.start is None else trace.header.start
         self.objects = [*objects, *([] if own else node_objects(self.nodes))]
+        queues = [entry for entry in objects if isinstance(entry, kube.KubeQueue)]
+        self.weights = {entry.metadata.name: float(entry.spec.weight or 1) for entry in queues}
 
     @property
     def source(self) -> str:

@@ -201,16 +201,16 @@ class FastWorld:
         carryover = session.carryover()
         self.cluster.assumptions.remember(carryover)
         self._nominate(carryover.nominations)
-        placed: dict[str, list[int]] = {}
+        applied = AppliedDecisions()
         for statement in session.decisions.binds:
-            self._bind(statement, placed)
-        evicted = dict.fromkeys(eviction.task.job for eviction in session.decisions.evictions)
+            self._bind(statement, applied)
+        applied.evicted = list(dict.fromkeys(eviction.task.job for eviction in session.decisions.evictions))
         if self._last is not None:
             self._last.release()
         self._last = session
-        return AppliedDecisions(placed, list(evicted))
+        return applied
 
-    def _bind(self, statement: Sequence[Placement], placed: dict[str, list[int]]) -> None:
+    def _bind(self, statement: Sequence[Placement], applied: AppliedDecisions) -> None:
         state, key = self._state, statement[0].job
         entered, index = self._jobs[key], state.table.index
         nodes = [index[placement.node] for placement in statement]
@@ -223,7 +223,7 @@ class FastWorld:
             state.set_phase(key, RUNNING_PHASE)
         state.settle_job(key)
         self._touch(key)
-        placed.setdefault(key, []).extend(nodes)
+        applied.place(key, statement, nodes)
         for placement in statement:
             if placement.annotations:
                 self._enter_devices(entered, placement)

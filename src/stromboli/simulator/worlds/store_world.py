@@ -73,15 +73,15 @@ class StoreWorld:
 
     def apply(self, session: Session) -> AppliedDecisions:
         rows = session.nodes.index
-        placed: dict[str, list[int]] = {}
+        applied = AppliedDecisions()
         for statement in session.decisions.binds:
             for placement in statement:
-                placed.setdefault(placement.job, []).append(rows[placement.node])
-        evicted = dict.fromkeys(eviction.task.job for eviction in session.decisions.evictions)
+                applied.place(placement.job, [placement], [rows[placement.node]])
+        applied.evicted = list(dict.fromkeys(eviction.task.job for eviction in session.decisions.evictions))
         self._virtual.bind_decided(session)
         self._virtual.report()
-        for key in placed:
+        for key in applied.placed:
             if not self._virtual.cluster.cluster_state().jobs[key].pending_count:
                 self._virtual.set_phase(key, RUNNING_PHASE)
         self._virtual.report()
-        return AppliedDecisions(placed, list(evicted))
+        return applied

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Protocol
 
+from stromboli.core.model.devices.gpu_fractions import GROUPS
+from stromboli.core.model.tasks.placement import Placement
 from stromboli.core.session.session import Session
 from stromboli.simulator.traced.jobs import ActiveJob
 
@@ -18,9 +20,15 @@ class AppliedDecisions:
     """The decisions of a cycle that concern jobs of the simulation."""
 
     #: The node rows of bound pods, by job.
-    placed: dict[str, list[int]]
+    placed: dict[str, list[int]] = field(default_factory=dict)
+    #: The shared GPU of each of them; empty for pods without one.
+    devices: dict[str, list[str]] = field(default_factory=dict)
     #: Jobs of which pods are evicted, each once.
-    evicted: Sequence[str]
+    evicted: Sequence[str] = ()
+
+    def place(self, key: str, placements: Sequence[Placement], nodes: Sequence[int]) -> None:
+        self.placed.setdefault(key, []).extend(nodes)
+        self.devices.setdefault(key, []).extend(each.annotations.get(GROUPS, "") for each in placements)
 
 
 class World(Protocol):

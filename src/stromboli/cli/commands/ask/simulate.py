@@ -11,12 +11,14 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from stromboli.cli.options.comparison import COMPARISON_PARAMETERS, comparison_options
 from stromboli.cli.options.replay import REPLAY_PARAMETERS, replay_options
 from stromboli.cli.options.settings import DURATION, output_option, reject_options
 from stromboli.cli.options.times import TIMESTAMP, now_option
 from stromboli.cli.output import Failure, Printout, job_name, plugin_failure
 from stromboli.cli.scenario import WAITING, Scenario, read_scenario, simulation_options
-from stromboli.cli.trace_replay import replay_trace
+from stromboli.cli.traced.comparing import compare_policies, is_comparison
+from stromboli.cli.traced.replay import replay_trace
 
 if TYPE_CHECKING:
     from stromboli.simulator.measurements import SimulationMeasurements
@@ -28,6 +30,8 @@ Examples:
   stromboli simulate -f examples/day --conf examples/day/easy.conf --until 24h
   stromboli simulate -f examples/day -o json | jq .waits
   stromboli simulate --trace examples/traces/lublin.swf
+  stromboli simulate --trace examples/traces/lublin.swf --seeds 5 \
+    --conf examples/policies/fcfs.conf --conf examples/policies/easy.conf
   stromboli simulate --trace examples/traces/accounting.txt --nodes 4 \\
     --cpus-per-node 16 --queues user --estimates learned
 
@@ -69,6 +73,7 @@ class _Until(click.ParamType[_End]):
 @click.command(epilog=_EPILOG)
 @simulation_options
 @replay_options
+@comparison_options
 @click.option(
     "--until", type=_Until(), metavar="TIME",
     help="The end, as a duration since the start (24h) or a time (2026-01-02T00:00:00Z). Default: when no events are "
@@ -78,17 +83,28 @@ class _Until(click.ParamType[_End]):
     "The time of the start, such as 2026-01-01T12:00:00Z. Default: the earliest creation time of the waiting objects."
 )
 @output_option()
-def simulate(until: _End | None, now: float | None, output: str, trace: str | None, **options: Any) -> None:
+def simulate(
+    until: _End | None, now: float | None, output: str, trace: str | None, conf: tuple[str, ...], **options: Any
+) -> None:
     """Run manifests, a cluster, or a trace in virtual time.
 
     Jobs arrive by their annotations or creation timestamps, pods run for their declared run time, and the scheduler
     decides as in a cluster. A day takes seconds. Files without nodes are added to the cluster of the kubeconfig, whose
     present state is the start. Nothing is written.
     """
+    if trace is not None and is_comparison(conf):
+        compare_policies(trace, _seconds_of(until), output, conf, **options)
+        return
+    if trace is None:
+        reject_options((*REPLAY_PARAMETERS, *COMPARISON_PARAMETERS), "without --trace")
+    if len(conf) > 1:
+        raise click.UsageError("Several --conf need --trace: they are compared on its jobs.")
+    for name in COMPARISON_PARAMETERS:
+        del options[name]
+    options["conf"] = conf[0] if conf else None
     if trace is not None:
         replay_trace(trace, _seconds_of(until), output, now=now, **options)
         return
-    reject_options(REPLAY_PARAMETERS, "without --trace")
     for name in REPLAY_PARAMETERS:
         del options[name]
     scenario = read_scenario(cycles=1, now=now, **options)

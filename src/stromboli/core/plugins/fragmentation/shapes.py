@@ -82,7 +82,7 @@ def shapes_of_session(session: Session, dimension: int, popularity: int) -> Shap
         shape = _shape_of(task_class, dimension, session)
         if shape is not None:
             counted[shape, session.search.admitted_by_facts(task_class).tobytes()] += number
-    return ShapeTable(_popular(counted, popularity), len(session.nodes))
+    return ShapeTable(popular_shapes(counted, popularity), len(session.nodes))
 
 
 def declared_shapes(declared: Iterable[DeclaredShape], nodes: int) -> ShapeTable:
@@ -113,7 +113,7 @@ def _shape_of(task_class: TaskClass, dimension: int, session: Session) -> GpuSha
     return GpuShape(requested.get(CPU, 0), requested.get(MEMORY, 0), *found)
 
 
-def _popular(counted: Counter[tuple[GpuShape, bytes]], percent: int) -> Mapping[tuple[GpuShape, bytes], int]:
+def popular_shapes(counted: Counter[tuple[GpuShape, bytes]], percent: int) -> Mapping[tuple[GpuShape, bytes], int]:
     """Return the most frequent shapes until they make up this part of all pods."""
     ordered: Sequence[tuple[tuple[GpuShape, bytes], int]] = sorted(counted.items(), key=lambda row: (-row[1], row[0]))
     enough, sum_so_far, kept = counted.total() * percent, 0, dict[tuple[GpuShape, bytes], int]()

@@ -21,14 +21,16 @@ from stromboli.cli.targets import written_target
 if TYPE_CHECKING:
     from stromboli.simulator.results.run import SimulationRun
     from stromboli.simulator.traced.simulation import TraceProgress, TraceSimulation
+    from stromboli.traces.trace import TraceNode
 
 #: Kinds of objects that are jobs, or parts of one.
 _JOBS = ("Pod", "PodGroup")
+NOT_WITH_TRACES = (*LIVE_PARAMETERS, *SHARD_PARAMETERS, "now")
 
 
 def replay_trace(trace: str, until: float, output: str, csv: str | None, **options: Any) -> None:
     """Simulate a trace and print its statistics. `until` is in seconds since the start of the trace."""
-    reject_options((*LIVE_PARAMETERS, *SHARD_PARAMETERS, "now"), "with --trace")
+    reject_options(NOT_WITH_TRACES, "with --trace")
     if csv == "-" and output != "table":
         raise click.UsageError("--csv - and -o cannot both write to the standard output.")
     simulation, policy_warnings = _simulation(trace, options)
@@ -49,10 +51,8 @@ def _simulation(trace: str, options: dict[str, Any]) -> tuple[TraceSimulation, S
     from stromboli.traces.trace import TraceError
 
     opened = trace_of(trace, options)
-    nodes, replay = equal_nodes_of(options), replay_of(options, options["seed"])
-    scenario = _scenario(options)
-    if nodes and any(entry.kind_name == "Node" for entry in scenario.objects):
-        raise click.UsageError("--nodes and the nodes of -f are two clusters; leave one out.")
+    replay = replay_of(options, options["seed"])
+    scenario, nodes = cluster_of_trace(options)
     try:
         workload = TracedWorkload(opened, replay, nodes, scenario.objects)
         world = FastWorld(
@@ -63,6 +63,14 @@ def _simulation(trace: str, options: dict[str, Any]) -> tuple[TraceSimulation, S
     except TraceError as error:
         raise Failure(error) from error
     return simulation, [*scenario.warnings, *scenario.program.configuration.warnings]
+
+
+def cluster_of_trace(options: dict[str, Any]) -> tuple[Scenario, list[TraceNode]]:
+    """Read the policy with the objects of the cluster, and the nodes that replace those of the trace."""
+    nodes, scenario = equal_nodes_of(options), _scenario(options)
+    if nodes and any(entry.kind_name == "Node" for entry in scenario.objects):
+        raise click.UsageError("--nodes and the nodes of -f are two clusters; leave one out.")
+    return scenario, nodes
 
 
 def _scenario(options: dict[str, Any]) -> Scenario:

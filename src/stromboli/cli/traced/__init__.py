@@ -1,0 +1,1 @@
+"""Simulated traces: a single run, and comparisons of policies."""
