@@ -11,6 +11,8 @@ from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+import msgspec
+
 from stromboli import kube
 from stromboli.cluster.objects.pod_groups.expected_start import expected_start_of
 from stromboli.cluster.objects.pod_groups.native_pod_groups import NativeGroup
@@ -27,6 +29,31 @@ WAITING_PHASES = ("Pending", "Inqueue", "")
 _CONDITIONS = ("Unschedulable", "BindStuck", "Stale")
 SUSPENDED = "suspended; stromboli resume continues it"
 UNREPORTED = "no scheduler has reported on it"
+
+
+class ExpectedStart(msgspec.Struct, kw_only=True):
+    """The forecast of a start; no latest moment if run times are unknown."""
+
+    earliest: str
+    latest: str | None
+
+
+class JobDocument(msgspec.Struct, rename="camel", kw_only=True):
+    """A job in JSON: `stromboli jobs` and the console use these names."""
+
+    job: str
+    namespace: str
+    pod_group: str
+    queue: str
+    phase: str
+    ready: int | None
+    min_member: int
+    priority: int
+    position: int | None
+    reason: str
+    expected_start: ExpectedStart | None
+    labels: dict[str, str]
+    created: str | None
 
 
 @dataclass(slots=True)
@@ -56,28 +83,25 @@ class JobEntry:
     def waits(self) -> bool:
         return self.phase in WAITING_PHASES
 
-    def as_plain(self) -> dict[str, Any]:
+    def as_document(self) -> JobDocument:
         """Return the entry for JSON and YAML."""
-        return {
-            "job": self.name,
-            "namespace": self.namespace,
-            "podGroup": self.key.partition("/")[2],
-            "queue": self.queue,
-            "phase": self.phase,
-            "ready": self.ready,
-            "minMember": self.minimum,
-            "priority": self.priority,
-            "position": self.position,
-            "reason": self.reason,
-            "expectedStart": self._expected_as_plain(),
-            "labels": self.labels,
-        }
+        return JobDocument(
+            job=self.name, namespace=self.namespace, pod_group=self.key.partition("/")[2], queue=self.queue,
+            phase=self.phase, ready=self.ready, min_member=self.minimum, priority=self.priority,
+            position=self.position, reason=self.reason, expected_start=self._expected_start(), labels=self.labels,
+            created=stamp(self.created) if self.created else None,
+        )  # fmt: skip
 
-    def _expected_as_plain(self) -> dict[str, str | None] | None:
+    def as_plain(self) -> dict[str, Any]:
+        """Return the entry as plain values."""
+        plain: dict[str, Any] = msgspec.to_builtins(self.as_document())
+        return plain
+
+    def _expected_start(self) -> ExpectedStart | None:
         if self.expected is None:
             return None
         earliest, latest = self.expected
-        return {"earliest": stamp(earliest), "latest": None if latest is None else stamp(latest)}
+        return ExpectedStart(earliest=stamp(earliest), latest=None if latest is None else stamp(latest))
 
 
 def reported_jobs(

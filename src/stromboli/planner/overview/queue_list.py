@@ -7,12 +7,39 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import msgspec
+
 from stromboli.core.model.jobs.job import Job
 from stromboli.core.model.queues.queue import ROOT, Queue
 from stromboli.core.model.resources.resources import UNLIMITED, dense, dominant_share, exceeding
 from stromboli.core.session.session import Session
 
 _STARTED = ("Running", "Completed", "Unknown")
+
+
+class JobsOfQueue(msgspec.Struct, kw_only=True):
+    """Jobs in the queue itself."""
+
+    running: int
+    waiting: int
+
+
+class QueueDocument(msgspec.Struct, rename="camel", kw_only=True):
+    """A queue in JSON: `stromboli queues` and the console use these names."""
+
+    queue: str
+    parent: str
+    state: str
+    weight: int
+    priority: int
+    reclaimable: bool
+    allocated: dict[str, str]
+    deserved: dict[str, str]
+    guarantee: dict[str, str]
+    capability: dict[str, str]
+    borrowed: dict[str, str]
+    share: float
+    jobs: JobsOfQueue
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,20 +66,19 @@ class QueueEntry:
     running: int
     waiting: int
 
-    def as_plain(self) -> dict[str, Any]:
+    def as_document(self) -> QueueDocument:
         """Return the entry for JSON and YAML."""
-        amounts = ("allocated", "deserved", "guarantee", "capability", "borrowed")
-        return {
-            "queue": self.name,
-            "parent": self.parent,
-            "state": self.state,
-            "weight": self.weight,
-            "priority": self.priority,
-            "reclaimable": self.reclaimable,
-            **{name: dict(getattr(self, name)) for name in amounts},
-            "share": round(self.share, 4),
-            "jobs": {"running": self.running, "waiting": self.waiting},
-        }
+        return QueueDocument(
+            queue=self.name, parent=self.parent, state=self.state, weight=self.weight, priority=self.priority,
+            reclaimable=self.reclaimable, allocated=dict(self.allocated), deserved=dict(self.deserved),
+            guarantee=dict(self.guarantee), capability=dict(self.capability), borrowed=dict(self.borrowed),
+            share=round(self.share, 4), jobs=JobsOfQueue(running=self.running, waiting=self.waiting),
+        )  # fmt: skip
+
+    def as_plain(self) -> dict[str, Any]:
+        """Return the entry as plain values."""
+        plain: dict[str, Any] = msgspec.to_builtins(self.as_document())
+        return plain
 
 
 def waits(job: Job) -> bool:

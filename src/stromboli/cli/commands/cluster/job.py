@@ -132,13 +132,12 @@ def _printout(scenario: Scenario, plan: SchedulingPlan, page: JobPage, recorded:
 
     def data() -> dict[str, Any]:
         from stromboli.cli.text.cluster.history import recorded_as_plain
-        from stromboli.cli.text.cluster.jobs import job_as_plain
         from stromboli.planner.report import advice_as_plain
 
         found = {
             "explanation": advice_as_plain(scenario.advise(plan, [key])[0]),
             "history": None if recorded is None else recorded_as_plain(recorded, now),
         }
-        return {**job_as_plain(page.entry), **page.as_plain(), **found, "warnings": warnings}
+        return {**page.as_plain(), **found, "warnings": warnings}
 
     return Printout(tables, data, lambda: [job_name(key)], warnings)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import Any
 
 import click
 
@@ -13,7 +12,6 @@ from stromboli.cli.output import Printout, job_name
 from stromboli.cli.text.ages import age_of, short_duration
 from stromboli.cli.text.changes import ChangedRows, RowFormat
 from stromboli.cli.text.tables import Table, echo_table
-from stromboli.kube.objects.timestamps import stamp
 from stromboli.planner.overview.job_list import JobEntry
 
 PHASE_COLOURS = {
@@ -64,14 +62,10 @@ def jobs_printout(jobs: Sequence[JobEntry], scope: ListingScope, now: float, war
 
     return Printout(
         tables=tables,
-        data=lambda: {"jobs": [job_as_plain(job) for job in jobs], "warnings": list(warnings)},
+        data=lambda: {"jobs": [job.as_plain() for job in jobs], "warnings": list(warnings)},
         names=lambda: (job_name(job.key) for job in jobs),
         warnings=warnings,
     )
-
-
-def job_as_plain(job: JobEntry) -> dict[str, Any]:
-    return {**job.as_plain(), "created": stamp(job.created) if job.created else None}
 
 
 def job_changes(output: str, now: Callable[[], float], *, with_namespace: bool) -> ChangedRows[JobEntry]:
@@ -79,7 +73,7 @@ def job_changes(output: str, now: Callable[[], float], *, with_namespace: bool) 
     form = RowFormat[JobEntry](
         key=lambda job: job.key,
         table=lambda job: jobs_table([job], now(), with_namespace=with_namespace),
-        plain=job_as_plain,
+        plain=lambda job: job.as_plain(),
         name=lambda job: job_name(job.key),
         deleted=lambda job: replace(job, phase="Deleted", position=None, reason=""),
         widest={"PHASE": max(map(len, PHASE_COLOURS))},
