@@ -79,11 +79,11 @@ def listed_nodes(session: Session) -> list[NodeListEntry]:
     entries = [
         NodeListEntry(
             name=node.name,
-            status=_status(node),
+            status=status_of_node(node),
             amounts=[_amount(session, row, dimension) for dimension in offered],
             pods=int(rows.used(PODS)[row]),
             labels=node.labels,
-            obstacles=tuple(_obstacles(node)),
+            obstacles=tuple(obstacles_of(node)),
         )
         for row, node in enumerate(session.nodes.nodes)
     ]
@@ -108,12 +108,13 @@ def _amount(session: Session, row: int, dimension: int) -> NodeAmount:
     )
 
 
-def _status(node: Node) -> str:
+def status_of_node(node: Node) -> str:
+    """Return whether a node is ready and schedulable, as kubectl prints it."""
     status = "Ready" if node.ready else "NotReady"
     return f"{status},SchedulingDisabled" if node.unschedulable else status
 
 
-def _obstacles(node: Node) -> Iterator[str]:
+def obstacles_of(node: Node) -> Iterator[str]:
     """Yield what keeps pods away whatever they request: taints do so unless they are tolerated."""
     if not node.ready:
         yield "not ready"
