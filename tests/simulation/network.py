@@ -299,6 +299,7 @@ class NetworkClient(Client):
         content_type: str = "application/json",
         accept: str = "application/json",
         timeout: float | None = None,
+        is_small: bool = False,
     ) -> bytes:
         if body is not None and not self._is_allowed():
             raise Unreachable("not the leader any more", sent=False)

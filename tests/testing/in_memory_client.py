@@ -70,6 +70,7 @@ class InMemoryClient(Client):
         content_type: str = "application/json",
         accept: str = "application/json",
         timeout: float | None = None,
+        is_small: bool = False,
     ) -> bytes:
         chance = self._faults.chance
         await self._unless_dead()

@@ -58,12 +58,20 @@ class CrashPointClient(Client):
         content_type: str = "application/json",
         accept: str = "application/json",
         timeout: float | None = None,
+        is_small: bool = False,
     ) -> bytes:
         write = write_name(method, path)
         if write:
             self._point(f"before {write}")
         answer = await super().request(
-            method, path, params=params, body=body, content_type=content_type, accept=accept, timeout=timeout
+            method,
+            path,
+            params=params,
+            body=body,
+            content_type=content_type,
+            accept=accept,
+            timeout=timeout,
+            is_small=is_small,
         )
         if write:
             self._point(f"after {write}")
