@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from stromboli.local.api_server.access_reviews import AccessRules
 from stromboli.local.api_server.control_plane import ControlPlane
 from stromboli.local.api_server.deletion import DeleteOptions
 from stromboli.local.api_server.errors import (
@@ -85,8 +86,9 @@ class ResourceRequest:
 class Api:
     """Handles calls on resources."""
 
-    def __init__(self, plane: ControlPlane) -> None:
+    def __init__(self, plane: ControlPlane, access: AccessRules | None = None) -> None:
         self._plane = plane
+        self._access = access or AccessRules(plane.store)
         self._verbs = {
             "get": self._get,
             "list": self._list,
@@ -162,7 +164,7 @@ class Api:
         if request.resource.kind == "Binding":
             return self._bind(request, _object(request.resource, body))
         if "list" not in request.resource.verbs:
-            return Reply(201, encode(reviewed(request.resource.plural, _object(request.resource, body))))
+            return Reply(201, encode(self._access.reviewed(request.resource.plural, _object(request.resource, body))))
         document, options = _object(request.resource, body), request.options()
         entry = self._plane.writes.create(request.resource, request.call.namespace, document, options)
         return self._shown(request, entry, 201, options.warnings)
@@ -253,27 +255,3 @@ def _object(resource: ServedResource, body: Any) -> Object:
     if not isinstance(body, dict):
         raise unrecognized(resource, "couldn't get version/kind; json parse error: it is not an object")
     return body
-
-
-USER = "stromboli:admin"
-_GROUPS = ["system:masters", "system:authenticated"]
-_EVERYTHING: Object = {
-    "resourceRules": [{"verbs": ["*"], "apiGroups": ["*"], "resources": ["*"]}],
-    "nonResourceRules": [{"verbs": ["*"], "nonResourceURLs": ["*"]}],
-    "incomplete": False,
-}
-
-
-def reviewed(plural: str, question: Object) -> Object:
-    """The review with its status."""
-    person = {"username": USER, "groups": _GROUPS}
-    match plural:
-        case "selfsubjectreviews":
-            status: Object = {"userInfo": person}
-        case "tokenreviews":
-            status = {"authenticated": True, "user": person}
-        case "selfsubjectrulesreviews":
-            status = _EVERYTHING
-        case _:
-            status = {"allowed": True}
-    return {**question, "metadata": question.get("metadata") or {}, "status": status}

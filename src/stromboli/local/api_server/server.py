@@ -22,6 +22,7 @@ from aiohttp import web
 from stromboli.kube.client.config.connection import Connection
 from stromboli.kube.client.config.credentials import static_token
 from stromboli.kube.manifests.yaml import dump_documents
+from stromboli.local.api_server.access_reviews import USER, AccessRules
 from stromboli.local.api_server.api import Api
 from stromboli.local.api_server.control_plane import ControlPlane
 from stromboli.local.api_server.faults import Faults
@@ -40,16 +41,19 @@ class ApiServer:
         *,
         port: int = 0,
         token: str | None = None,
+        users: Mapping[str, str] | None = None,
         faults: Faults | None = None,
         bookmark_interval: float = 60.0,
         native_groups: bool = False,
         namespace_grace: float = NAMESPACE_GRACE_SECONDS,
     ) -> None:
+        """`users` are the names of further users by token, for reviews: only `token` is admitted here."""
         self._port = port
         self.token = token or secrets.token_urlsafe(24)
         self.faults = faults if faults is not None else Faults()
         self._plane = ControlPlane(native_groups=native_groups, namespace_grace=namespace_grace)
-        self._front = HttpFront(self._plane, Api(self._plane), self.faults, self.token, bookmark_interval)
+        access = AccessRules(self._plane.store, {self.token: USER, **(users or {})})
+        self._front = HttpFront(self._plane, Api(self._plane, access), self.faults, self.token, bookmark_interval)
         self._certificates = make_certificates()
         self._runner: web.ServerRunner | None = None
         #: The folder of the Unix socket, private to the user.
