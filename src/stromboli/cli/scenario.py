@@ -87,7 +87,9 @@ _OPTIONS = (
 
 #: The options of `read_scenario`.
 scenario_options = option_group(*_OPTIONS)
-#: The same without the number of cycles and the time, which are simulated, and with several policies for traces.
+#: The same without the number of cycles and the time, which are simulated.
+forecast_options = option_group(*(option for option in _OPTIONS if option not in (_CYCLES, _NOW)))
+#: The same with several policies for traces.
 simulation_options = option_group(
     *(option for option in _OPTIONS if option not in (_CYCLES, _NOW, _CONF)),
     conf_option(f"{_OF_CLUSTER} Repeatable with --trace: the policies are compared.", multiple=True),

@@ -11,7 +11,7 @@ from stromboli.cli.forecasting import forecast_of, learned_option
 from stromboli.cli.options.settings import DURATION, output_option
 from stromboli.cli.options.times import now_option
 from stromboli.cli.output import Failure
-from stromboli.cli.scenario import WAITING, read_scenario, simulation_options
+from stromboli.cli.scenario import WAITING, forecast_options, read_scenario
 
 _EPILOG = """\b
 Examples:
@@ -34,7 +34,7 @@ Exit codes:
 
 @click.command(epilog=_EPILOG)
 @click.argument("job", default="")
-@simulation_options
+@forecast_options
 @now_option("The present time, such as 2026-01-01T12:00:00Z. Default: the clock.")
 @learned_option
 @click.option("--timeout", type=DURATION, metavar="DURATION", help="Stop after this time, with what is known then.")
