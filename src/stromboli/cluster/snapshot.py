@@ -49,6 +49,7 @@ def take_snapshot(cluster: Cluster, now: float) -> Snapshot:
         volumes=VolumeState(cluster.volumes.table(), state.volume_use.copy(), state.later_volume_use.copy()),
         claims=cluster.claims.state(),
         usage=cluster.usage.table(state.table, state.amounts[state.layout.allocatable :]),
+        past_usage=cluster.past_usage,
         eviction_history=cluster.assumptions.recent_evictions(now),
         hyper_nodes=hyper_nodes,
         topologies=topologies,
@@ -86,4 +87,5 @@ def current_view(cluster: Cluster) -> Snapshot:
         processors=cluster.cpu_allocations(),
         volumes=VolumeState(cluster.volumes.table(), state.volume_use, state.later_volume_use),
         claims=cluster.claims.state(),
+        past_usage=cluster.past_usage,
     )

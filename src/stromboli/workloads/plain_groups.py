@@ -16,6 +16,7 @@ from stromboli.kube.objects.volcano import KubeNetworkTopology, PodGroupSpec
 from stromboli.workloads.groups import GROUP_NAME, controlling_owner, group_name
 from stromboli.workloads.queues import QUEUE_NAMES, queue_of_pod
 from stromboli.workloads.requests import pod_request
+from stromboli.workloads.users import USER
 
 MIN_MEMBER = "scheduling.volcano.sh/group-min-member"
 TOPOLOGY_MODE = "volcano.sh/network-topology-mode"
@@ -101,7 +102,7 @@ def _as_patch(topology: KubeNetworkTopology | None) -> dict[str, Any] | None:
 def scheduling_entries(entries: Mapping[str, str]) -> dict[str, str]:
     """Return the annotations or labels for the scheduler; not the name of the group."""
     volcano_keys = (key for key in entries if key.partition("/")[0].endswith("volcano.sh") and "/" in key)
-    return {key: entries[key] for key in (*volcano_keys, *_LEVELS) if key in entries}
+    return {key: entries[key] for key in (*volcano_keys, *_LEVELS, USER) if key in entries}
 
 
 def _owners(pod: kube.Pod) -> list[OwnerReference]:

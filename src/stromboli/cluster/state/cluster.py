@@ -49,6 +49,7 @@ from stromboli.core.model.resources.resources import ResourceAxis
 from stromboli.core.model.snapshot import Snapshot
 from stromboli.core.model.tasks.placement import Placement
 from stromboli.core.model.tasks.task import ENDING_STATUSES
+from stromboli.core.model.usage.ledger import UsageLedger
 from stromboli.kube.objects.meta import TopLevel
 from stromboli.kube.objects.topology import Numatopology
 from stromboli.workloads.queues import DEFAULT_QUEUE
@@ -94,6 +95,8 @@ class Cluster:
         names = frozenset(scheduler_names)
         self.default_queue = default_queue
         self.node_selector = node_selector or {}
+        #: What queues and users have used so far; None if it is not accounted.
+        self.past_usage: UsageLedger | None = None
         self.shards = NodeShards(shard)
         self.changes = ChangedObjects()
         self.requests = BindRequests()

@@ -118,6 +118,8 @@ class Plugin:
     reads_annotations: tuple[str, ...] = ()
     #: The period in seconds over which node usage is averaged; 0 for a plugin that does not read it.
     usage_window: float = 0.0
+    #: Whether the plugin reads what queues and users have used so far, which is then accounted.
+    reads_past_usage: bool = False
     #: ConfigMaps that the plugin reads, each as `namespace/name`.
     reads_config_maps: tuple[str, ...] = ()
     #: Options for the binder, for plugins whose pods need preparation before binding.

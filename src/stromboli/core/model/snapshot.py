@@ -25,6 +25,7 @@ from stromboli.core.model.resources.resources import Amounts, ResourceAxis
 from stromboli.core.model.tasks.disruption_budgets import Budgets
 from stromboli.core.model.tasks.pod_terms import TermRegistry
 from stromboli.core.model.topology.hypernodes import HyperNodeTree
+from stromboli.core.model.usage.ledger import UsageLedger
 from stromboli.core.model.volumes.allocator import VolumeState
 
 
@@ -79,6 +80,8 @@ class Snapshot:
     config_maps: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     #: Measured usage of nodes; None if unavailable.
     usage: UsageTable | None = None
+    #: What queues and users have used so far; None if it is not accounted.
+    past_usage: UsageLedger | None = None
     #: Available volumes and storage, and what is in use.
     volumes: VolumeState = field(default_factory=VolumeState)
     #: Available devices, and allocated claims.

@@ -104,6 +104,11 @@ class Program:
         """The period in seconds over which node usage is averaged; 0 if no plugin reads it."""
         return max((plugin.usage_window for plugin in self.plugins.values()), default=0.0)
 
+    @property
+    def reads_past_usage(self) -> bool:
+        """Report whether a plugin reads what queues and users have used so far."""
+        return any(plugin.reads_past_usage for plugin in self.plugins.values())
+
     def guarded(self, question: str) -> tuple[list[Answer], list[list[Answer]], list[Answer]]:
         """For an extension point about victims, return the answers of guards, the other answers by tier (as one tier
         where tiers do not matter), and those whose veto counts in every tier.

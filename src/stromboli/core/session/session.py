@@ -27,6 +27,8 @@ from stromboli.core.model.resources.resources import Amounts, Request, add_reque
 from stromboli.core.model.snapshot import Snapshot
 from stromboli.core.model.tasks.task import Task, TaskStatus
 from stromboli.core.model.topology.hypernodes import BY_LABELS
+from stromboli.core.model.usage.decay import UsageDecay
+from stromboli.core.model.usage.past_usage import PastUsage
 from stromboli.core.search.node_search import NodeSearch
 from stromboli.core.session.decision_records import DecisionRecords
 from stromboli.core.session.decisions import Decisions
@@ -112,6 +114,7 @@ class Session(Questions):
         #: Functions of the plugins that add annotations to a binding.
         self.bind_contexts = program.flat["bind_context"]
         self._cycle_states: dict[str, dict[str, Any]] = {}
+        self._past_usage: dict[UsageDecay, PastUsage] = {}
         self._unknown_queues: dict[str, Reason] = {}
         self.total: Amounts = snapshot.amounts[self.ledger.layout.allocatable :].sum(axis=1).tolist()
         #: What jobs and queues share: the total without what pods of no queue hold.
@@ -279,6 +282,15 @@ class Session(Questions):
     def domain_capacity(self) -> DomainCapacity:
         """Return how many tasks fit into the domains of the network."""
         return DomainCapacity(self.search, self.ledger)
+
+    def past_usage(self, decay: UsageDecay) -> PastUsage:
+        """Return what queues and users have used so far; nothing if it is not accounted."""
+        known = self._past_usage.get(decay)
+        if known is None:
+            ledger, size = self.snapshot.past_usage, self.snapshot.size
+            known = PastUsage.empty(size) if ledger is None else ledger.at(self.now, decay, self.axis, size)
+            self._past_usage[decay] = known
+        return known
 
     def serving(self, job: Job) -> AbstractContextManager[None]:
         """Release the job's nominated capacity to the job while it is being served."""

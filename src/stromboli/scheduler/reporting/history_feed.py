@@ -25,6 +25,7 @@ from stromboli.kube.objects.meta import OwnerReference, TopLevel
 from stromboli.kube.objects.native import NativePodGroup
 from stromboli.workloads.groups import job_key_of, title_of
 from stromboli.workloads.queues import queue_name_of
+from stromboli.workloads.users import user_of
 
 if TYPE_CHECKING:
     from stromboli.history.writer import HistoryWriter
@@ -122,12 +123,9 @@ class HistoryFeed:
         )
 
     def _user_of(self, group: kube.PodGroup) -> str:
-        """Return the user by the label, of the group or of one of its pods."""
-        if not self._user_label:
-            return ""
+        """Return the user that the group or one of its pods names."""
         entries = [group, *self._cluster.pods.of_job(group.key)[:1]]
-        found = ((entry.metadata.labels or {}).get(self._user_label) for entry in entries)
-        return next(filter(None, found), "")
+        return next(filter(None, (user_of(entry.metadata, self._user_label) for entry in entries)), "")
 
     # -- pods ---------------------------------------------------------------------------------------------------
 

@@ -17,9 +17,8 @@ from stromboli.simulator.traced.nodes import GPU, GPU_MODEL
 from stromboli.traces.trace import TraceJob
 from stromboli.workloads.groups import GROUP_NAME
 from stromboli.workloads.queues import DEFAULT_QUEUE
+from stromboli.workloads.users import USER
 
-#: The label with the user of a job, as the history reads it.
-USER = "stromboli.dev/user"
 BY_QUEUE, BY_USER, BY_GROUP, ONE_QUEUE = QUEUES = ("queue", "user", "group", "one")
 _INVALID = re.compile(r"[^a-z0-9]+")
 _MAX_NAME = 50

@@ -28,6 +28,7 @@ from stromboli.kube.objects.native import NativePodGroup
 from stromboli.workloads.groups import is_native, unqualified_name
 from stromboli.workloads.queues import DEFAULT_QUEUE, queue_name_of
 from stromboli.workloads.requests import reject_too_many_names
+from stromboli.workloads.users import user_of
 
 PREEMPTABLE = "volcano.sh/preemptable"
 
@@ -63,6 +64,7 @@ def job_spec(
         min_task_member=dict(spec.min_task_member or {}),
         priority=priorities.of_group(group),
         created=seconds_of(metadata.creation_timestamp),
+        user=user_of(metadata),
         annotations=annotations,
         labels=labels,
         preemptable=_preemptable(annotations.get(PREEMPTABLE) or labels.get(PREEMPTABLE)),

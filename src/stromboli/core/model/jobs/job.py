@@ -75,6 +75,8 @@ class JobSpec:
     min_quotas: Mapping[str, int] = field(default_factory=dict)
     priority: int = 0
     created: float = 0.0
+    #: Who submitted it; empty if unknown.
+    user: str = ""
     annotations: Mapping[str, str] = field(default_factory=dict)
     labels: Mapping[str, str] = field(default_factory=dict)
     #: Whether the PodGroup is marked as preemptable; None without a mark.

@@ -1,0 +1,74 @@
+"""The usage ledger: starts and ends of pods, charged to accounts.
+
+The ledger keeps one entry of 13 bytes for each start and each end, so that any decay can be asked for at any time. Sums
+of a decay that was asked for before are updated by new entries alone.
+"""
+
+from __future__ import annotations
+
+from array import array
+
+import numpy as np
+
+from stromboli.core.model.resources.resources import ResourceAxis
+from stromboli.core.model.usage.decay import UsageDecay
+from stromboli.core.model.usage.past_usage import Account, AccountTable, PastUsage
+from stromboli.core.model.usage.sums import RunEvents, WindowedSums
+
+_STARTED, _ENDED = 1, -1
+
+
+class UsageLedger:
+    """Used by one thread."""
+
+    def __init__(self) -> None:
+        self._table = AccountTable()
+        self._moments = array("d")
+        self._accounts = array("i")
+        self._signs = array("b")
+        #: Sums of each decay, and the number of entries that they contain.
+        self._sums: dict[UsageDecay, tuple[WindowedSums, int]] = {}
+
+    def __len__(self) -> int:
+        return len(self._moments)
+
+    def account(self, account: Account) -> int:
+        """Return the number of an account."""
+        return self._table.number(account)
+
+    def started(self, account: int, moment: float) -> None:
+        """Charge a pod to an account from this moment on."""
+        self._enter(account, moment, _STARTED)
+
+    def ended(self, account: int, moment: float) -> None:
+        """End the charge of a pod that started before."""
+        self._enter(account, moment, _ENDED)
+
+    def _enter(self, account: int, moment: float, sign: int) -> None:
+        self._moments.append(moment)
+        self._accounts.append(account)
+        self._signs.append(sign)
+
+    def at(self, now: float, decay: UsageDecay, axis: ResourceAxis, size: int) -> PastUsage:
+        """Return the usage at a moment, which must not be before those of earlier calls."""
+        seconds = self._sums_of(decay, now).at(now)
+        dimensions = {name: axis.find(name) for name in self._table.names}
+        return PastUsage(self._table, seconds, dimensions, size)
+
+    def _sums_of(self, decay: UsageDecay, now: float) -> WindowedSums:
+        known = self._sums.get(decay)
+        if known is None:
+            sums = WindowedSums(decay, self._since(0), len(self._table), now)
+        else:
+            sums, position = known
+            sums.add(self._since(position), len(self._table))
+        self._sums[decay] = sums, len(self)
+        return sums
+
+    def _since(self, position: int) -> RunEvents:
+        """Return a copy of the entries from a position on: arrays that grow must not be shared."""
+        return RunEvents(
+            np.array(self._moments[position:], dtype=np.float64),
+            np.array(self._accounts[position:], dtype=np.int32),
+            np.array(self._signs[position:], dtype=np.int8),
+        )
