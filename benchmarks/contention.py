@@ -7,7 +7,6 @@ from collections.abc import Callable, Iterator
 from benchmarks import clusters
 from benchmarks.measurement import Result, finished, prepared, run_cycle
 from stromboli import kube
-from stromboli.cli.registry import built_in_registry
 from stromboli.cluster.standard_queues import standard_queues
 from stromboli.cluster.state.cluster import Cluster
 from stromboli.core.config.configuration import DEFAULT_TEXT, parse_configuration
@@ -16,6 +15,7 @@ from stromboli.kube.objects.cluster import NodeStatus
 from stromboli.kube.objects.meta import ObjectMeta, Resources
 from stromboli.kube.objects.pod import Container, PodSpec, PodStatus, ResourceRequirements
 from stromboli.kube.objects.volcano import PodGroupSpec, PodGroupStatus, QueueSpec
+from stromboli.registry import built_in_registry
 from stromboli.workloads.groups import GROUP_NAME
 
 Parameters = dict[str, int]

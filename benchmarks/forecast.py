@@ -15,7 +15,6 @@ from dataclasses import dataclass, field
 from benchmarks import clusters
 from benchmarks.measurement import Result, finished
 from stromboli import kube
-from stromboli.cli.registry import built_in_registry
 from stromboli.cluster.objects.pods.templates import template_of
 from stromboli.core.config.configuration import parse_configuration
 from stromboli.core.model.values.times import date_of
@@ -24,6 +23,7 @@ from stromboli.history.run_times import LearnedRunTimes
 from stromboli.kube.objects.meta import ObjectMeta
 from stromboli.kube.objects.pod import Container, PodSpec, PodStatus, ResourceRequirements
 from stromboli.kube.objects.volcano import PodGroupSpec, PodGroupStatus
+from stromboli.registry import built_in_registry
 from stromboli.simulator.forecast.expected_starts import StartRange, expected_starts
 from stromboli.simulator.forecast.scenario import starts_in
 from stromboli.simulator.workload import BEGINNING, Workload

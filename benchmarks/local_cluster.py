@@ -14,7 +14,6 @@ from typing import Any
 from benchmarks import clusters
 from benchmarks.measurement import Result, finished
 from stromboli.cli import tune_garbage_collection
-from stromboli.cli.registry import built_in_registry
 from stromboli.cluster.ingest.ingest import Ingest
 from stromboli.cluster.state.cluster import Cluster
 from stromboli.kube.client.client import Client
@@ -24,6 +23,7 @@ from stromboli.kube.objects.catalogue import NODES, POD_GROUPS, PODS
 from stromboli.kube.watch.reflector import Reflector
 from stromboli.local.fakes.kubelet.simulated_nodes import NodePool, create_nodes, node_documents
 from stromboli.local.up.local_cluster import LocalCluster, local_cluster
+from stromboli.registry import built_in_registry
 from stromboli.scheduler.loop import Scheduler
 from stromboli.scheduler.options import SchedulerOptions
 from stromboli.scheduler.policy import ActivePolicy

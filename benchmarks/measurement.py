@@ -10,12 +10,12 @@ from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from stromboli.cli import tune_garbage_collection
-from stromboli.cli.registry import built_in_registry
 from stromboli.cluster.state.cluster import Cluster
 from stromboli.core.config.configuration import default_configuration
 from stromboli.core.session.program import Program
 from stromboli.core.session.session import Session
 from stromboli.kube.work.collection import collection_paused
+from stromboli.registry import built_in_registry
 
 
 @dataclass(slots=True)

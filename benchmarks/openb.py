@@ -22,7 +22,6 @@ from typing import NamedTuple
 
 from benchmarks import clusters
 from stromboli import kube
-from stromboli.cli.registry import built_in_registry
 from stromboli.cluster.standard_queues import standard_queues
 from stromboli.cluster.state.cluster import SCHEDULER_NAMES, Cluster
 from stromboli.core.config.configuration import parse_configuration
@@ -34,6 +33,7 @@ from stromboli.kube.objects.meta import KubeRequirement, ObjectMeta, Resources
 from stromboli.kube.objects.pod import Container, PodSpec, PodStatus, ResourceRequirements
 from stromboli.kube.objects.volcano import PodGroupSpec, PodGroupStatus
 from stromboli.kube.work.collection import collection_paused
+from stromboli.registry import built_in_registry
 from stromboli.traces.formats.openb import read_openb
 from stromboli.traces.trace import TraceJob, TraceNode
 from stromboli.workloads.groups import GROUP_NAME

@@ -8,9 +8,9 @@ import time
 
 from benchmarks.measurement import Result, finished
 from stromboli.cli import tune_garbage_collection
-from stromboli.cli.registry import built_in_registry
 from stromboli.core.config.configuration import parse_configuration
 from stromboli.core.session.program import Program
+from stromboli.registry import built_in_registry
 from stromboli.simulator.results.summary import summary_of
 from stromboli.simulator.traced.options import ReplayOptions
 from stromboli.simulator.traced.simulation import TraceSimulation

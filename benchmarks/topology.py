@@ -12,7 +12,6 @@ from benchmarks.measurement import Result, finished, new_program, prepared, run_
 from benchmarks.rack_capacity import rack_capacity
 from benchmarks.turnover import turnover
 from stromboli import kube
-from stromboli.cli.registry import built_in_registry
 from stromboli.cluster.standard_queues import standard_queues
 from stromboli.cluster.state.cluster import Cluster
 from stromboli.core.config.configuration import DEFAULT_TEXT, parse_configuration
@@ -20,6 +19,7 @@ from stromboli.core.session.program import Program
 from stromboli.kube.objects.meta import ObjectMeta
 from stromboli.kube.objects.topology import ExactMatch, HyperNodeMember, HyperNodeSpec, KubeHyperNode, MemberSelector
 from stromboli.kube.objects.volcano import KubeNetworkTopology, KubeSubGroupPolicy
+from stromboli.registry import built_in_registry
 
 Parameters = dict[str, int]
 Objects = Iterator[kube.KubeObject]

@@ -9,13 +9,13 @@ from typing import Any
 
 import pytest
 
-from stromboli.cli.registry import built_in_registry
 from stromboli.core.config.bind_options import DIRECT, REQUEST
 from stromboli.kube.client.apply import Applier
 from stromboli.kube.manifests.sources import load_sources
 from stromboli.kube.objects.catalogue import PODS
 from stromboli.local.up.local_cluster import local_cluster
 from stromboli.planner.plan import make_plan
+from stromboli.registry import built_in_registry
 from stromboli.scheduler.policy import ActivePolicy
 from stromboli.workloads.reading import read_with_workloads
 from tests.testing.stage import ServerHandle

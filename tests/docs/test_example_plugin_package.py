@@ -11,13 +11,13 @@ from pathlib import Path
 
 import pytest
 
-from stromboli.cli.registry import built_in_registry
 from stromboli.core.config import registry as registry_module
 from stromboli.core.config.configuration import ConfigurationError, parse_configuration
 from stromboli.core.config.registry import PLUGIN_ENTRY_POINTS, Registry
 from stromboli.core.session.program import Program
 from stromboli.kube.manifests.manifests import read_manifests
 from stromboli.planner.plan import make_plan
+from stromboli.registry import built_in_registry
 
 ROOT = Path(__file__).parents[2]
 PACKAGE = ROOT / "examples" / "plugin-package"

@@ -15,8 +15,8 @@ if TYPE_CHECKING:
 
 
 def read_registry(plugins: Sequence[str]) -> Registry:
-    from stromboli.cli.registry import built_in_registry
     from stromboli.core.config.registry import RegistrationError
+    from stromboli.registry import built_in_registry
 
     try:
         return built_in_registry(plugins)

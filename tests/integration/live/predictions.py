@@ -14,10 +14,10 @@ from typing import Any
 from click.testing import CliRunner
 
 from stromboli.cli import main
-from stromboli.cli.registry import built_in_registry
 from stromboli.kube.client.apply import Applier
 from stromboli.kube.client.client import Client
 from stromboli.kube.objects.catalogue import NODES, PODS
+from stromboli.registry import built_in_registry
 from stromboli.scheduler.cycle import CycleResult
 from stromboli.scheduler.loop import Scheduler
 from stromboli.scheduler.policy import ActivePolicy

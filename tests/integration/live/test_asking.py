@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from stromboli.cli.registry import built_in_registry
 from stromboli.local.api_server.faults import Answer, Match
 from stromboli.local.fakes.kubelet.simulated_nodes import NodePool
 from stromboli.local.up.local_cluster import LocalCluster, local_cluster
+from stromboli.registry import built_in_registry
 from stromboli.scheduler.options import SchedulerOptions
 from stromboli.scheduler.policy import ActivePolicy
 from tests.integration.live.conftest import LiveServer

@@ -10,12 +10,12 @@ from pathlib import Path
 
 import pytest
 
-from stromboli.cli.registry import built_in_registry
 from stromboli.core.config.configuration import DEFAULT_TEXT
 from stromboli.kube.objects.catalogue import CONFIG_MAPS, DEPLOYMENTS, PODS
 from stromboli.local.api_server.faults import Answer, Match
 from stromboli.local.up import published_policy
 from stromboli.local.up.local_cluster import local_cluster
+from stromboli.registry import built_in_registry
 from stromboli.scheduler.policy import ActivePolicy
 from tests.integration.live.conftest import INSTALLATION, LiveServer
 from tests.testing.manifests.builders import Manifest, gang, manifest

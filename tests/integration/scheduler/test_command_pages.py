@@ -11,9 +11,9 @@ from click.testing import CliRunner
 
 from stromboli.cli import main
 from stromboli.cli.changes import submission
-from stromboli.cli.registry import built_in_registry
 from stromboli.local.fakes.kubelet.simulated_nodes import NodePool
 from stromboli.local.up.local_cluster import local_cluster
+from stromboli.registry import built_in_registry
 from stromboli.scheduler.policy import ActivePolicy
 from tests.e2e.docs.walkthrough import Typed, missing_line, steps_of
 

@@ -104,7 +104,7 @@ def test_the_order_of_objects_does_not_matter(world: SmallWorld, random: Random,
 
 PLANNER = """
 import io, json, sys
-from stromboli.cli.registry import built_in_registry
+from stromboli.registry import built_in_registry
 from stromboli.core.config.configuration import default_configuration
 from stromboli.core.session.program import Program
 from stromboli.planner.plan import make_plan

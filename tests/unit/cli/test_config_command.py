@@ -67,7 +67,7 @@ def check(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Check:
         return CliRunner().invoke(config, ["check", file, *arguments], input=content)
 
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr("stromboli.cli.registry.built_in_registry", registry)
+    monkeypatch.setattr("stromboli.registry.built_in_registry", registry)
     return run
 
 

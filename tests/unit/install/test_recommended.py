@@ -2,9 +2,9 @@
 
 import re
 
-from stromboli.cli.registry import built_in_registry
 from stromboli.core.config.configuration import DEFAULT_TEXT, Configuration, parse_configuration
 from stromboli.install.recommended import RECOMMENDED
+from stromboli.registry import built_in_registry
 
 REGISTRY = built_in_registry(())
 #: The names before the colon of each comment.

@@ -19,11 +19,11 @@ from stromboli.cli.options.settings import reject_options
 from stromboli.cli.options.traces import trace_files_of
 from stromboli.cli.output import Failure, Printout
 from stromboli.cli.policies import parse_policy, read_configuration_text, read_registry
-from stromboli.cli.registry import built_in_registry
 from stromboli.cli.scenario import WAITING
 from stromboli.cli.traced.files import FILE_PARAMETERS, check_files, write_files
 from stromboli.cli.traced.progress import ComparisonProgress
 from stromboli.cli.traced.replay import NOT_WITH_TRACES, cluster_of_trace
+from stromboli.registry import built_in_registry
 
 if TYPE_CHECKING:
     from stromboli.lab.comparison.comparison import Comparison

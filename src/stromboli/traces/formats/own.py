@@ -35,7 +35,8 @@ from stromboli.traces.trace import (
 from stromboli.workloads.groups import job_key_of
 from stromboli.workloads.queues import DEFAULT_QUEUE
 
-HISTORY, DUMP = "history", "dump"
+HISTORY = "history"
+DUMP = "dump"
 _GPU = "nvidia.com/gpu"
 _STATUSES = {
     "Succeeded": COMPLETED, "Failed": FAILED, "Pending": PENDING, "Running": RUNNING, "Evicted": FAILED,

@@ -11,8 +11,8 @@ import pytest
 from click.testing import CliRunner
 
 from stromboli.cli import main
-from stromboli.cli.registry import built_in_registry
 from stromboli.core.config.configuration import DEFAULT_TEXT
+from stromboli.registry import built_in_registry
 from stromboli.scheduler.policy import ActivePolicy
 from tests.docs.test_pages import commands
 from tests.unit.cli.test_replay_command import a_dump

@@ -73,7 +73,7 @@ def demo(**options: Any) -> None:
 
 
 def demo_policy() -> ActivePolicy:
-    from stromboli.cli.registry import built_in_registry
+    from stromboli.registry import built_in_registry
     from stromboli.scheduler.policy import ActivePolicy
 
     return ActivePolicy(built_in_registry(), str(examples_folder() / EXAMPLE / POLICY))

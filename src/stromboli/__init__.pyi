@@ -1,0 +1,11 @@
+from stromboli import api as api
+from stromboli.python.comparing import PolicyComparison as Comparison
+from stromboli.python.comparing import compare as compare
+from stromboli.python.policies import SchedulingPolicy as Policy
+from stromboli.python.runs import TraceRun as Run
+from stromboli.python.runs import simulate as simulate
+from stromboli.python.traces import JobTrace as Trace
+
+__all__ = ["Comparison", "Policy", "Run", "Trace", "__version__", "api", "compare", "simulate"]
+
+__version__: str
