@@ -10,7 +10,7 @@ _WHOLE_FILE = click.Path(dir_okay=False)
 _FOLDER = click.Path(file_okay=False)
 #: The options that make a simulated trace a comparison.
 COMPARISON_PARAMETERS = (
-    "seeds", "workers", "dask", "results", "parquet",
+    "seeds", "workers", "dask", "results", "parquet", "pictures",
 )  # fmt: skip
 
 comparison_options = option_group(
@@ -29,5 +29,9 @@ comparison_options = option_group(
     ),
     click.option(
         "--parquet", metavar="FILE", type=_WHOLE_FILE, help="Write a row per job and run as an Apache Parquet file."
+    ),
+    click.option(
+        "--pictures", metavar="DIR", type=_FOLDER,
+        help="Draw waits, utilisation, Gantt charts and more as SVG and PNG: over time with the first seed.",
     ),
 )  # fmt: skip

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -13,10 +14,14 @@ from stromboli.cli.targets import written_target
 
 if TYPE_CHECKING:
     from stromboli.cli.traced.comparing import ComparedRuns
+    from stromboli.lab.comparison.experiment import PlannedRun
+    from stromboli.lab.comparison.folder import RunFolder
+    from stromboli.lab.pictures.catalogue import Picture
     from stromboli.simulator.results.run import SimulationRun
 
 #: The options that name files, or describe them.
-FILE_PARAMETERS = ("csv", "parquet")
+FILE_PARAMETERS = ("csv", "parquet", "pictures")
+_LIBRARIES = {"parquet": "pyarrow", "pictures": "vl_convert"}
 
 
 def check_files(files: Mapping[str, Any], output: str) -> None:
@@ -25,10 +30,10 @@ def check_files(files: Mapping[str, Any], output: str) -> None:
         raise click.UsageError("--csv - and -o cannot both write to the standard output.")
     for name in FILE_PARAMETERS:
         target = files[name]
+        if target and name in _LIBRARIES:
+            _need(_LIBRARIES[name], f"--{name}")
         if target and target != "-" and not Path(target).parent.is_dir():
             raise Failure(f"{target}: there is no folder {Path(target).parent}")
-    if files["parquet"]:
-        _need("pyarrow", "--parquet")
 
 
 def _need(module: str, option: str) -> None:
@@ -48,12 +53,30 @@ def write_files(runs: ComparedRuns, files: Mapping[str, Any]) -> None:
             _write_csv(runs, files["csv"])
         if files["parquet"]:
             _write_parquet(runs, Path(files["parquet"]))
+        if files["pictures"]:
+            _write_pictures(runs, Path(files["pictures"]))
     except OSError as error:
         raise Failure(f"{error.filename or ''}: {error.strerror or error}") from error
 
 
-def _each_run(runs: ComparedRuns) -> Iterator[SimulationRun]:
-    return (runs.folder.run(planned.key) for planned in runs.planned)
+@dataclass(frozen=True, slots=True)
+class StoredRuns:
+    """Runs of a folder, of which one at a time is in memory."""
+
+    planned: Sequence[PlannedRun]
+    folder: RunFolder
+
+    def __iter__(self) -> Iterator[SimulationRun]:
+        return (self.folder.run(planned.key) for planned in self.planned)
+
+
+def _each_run(runs: ComparedRuns) -> StoredRuns:
+    return StoredRuns(runs.planned, runs.folder)
+
+
+def _first_of_each_policy(runs: ComparedRuns) -> StoredRuns:
+    first = min(planned.seed for planned in runs.planned)
+    return StoredRuns([planned for planned in runs.planned if planned.seed == first], runs.folder)
 
 
 def _write_csv(runs: ComparedRuns, target: str) -> None:
@@ -67,3 +90,18 @@ def _write_parquet(runs: ComparedRuns, path: Path) -> None:
     from stromboli.lab.tables import write_parquet
 
     write_parquet((({"policy": run.policy, "seed": run.seed}, run.jobs) for run in _each_run(runs)), path)
+
+
+def _pictures(runs: ComparedRuns) -> Iterator[Picture]:
+    from stromboli.lab.pictures.catalogue import compared_pictures, pictures_of
+
+    first = _first_of_each_policy(runs)
+    yield from compared_pictures(first, _each_run(runs))
+    for run in first:
+        yield from pictures_of(run)
+
+
+def _write_pictures(runs: ComparedRuns, folder: Path) -> None:
+    from stromboli.lab.pictures.files import write_pictures
+
+    write_pictures(_pictures(runs), folder)

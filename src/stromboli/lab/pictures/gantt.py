@@ -1,0 +1,150 @@
+"""When jobs waited and ran: a row per job, or rows per node."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from itertools import islice
+from typing import Any
+
+import numpy as np
+
+from stromboli.lab.measures.usage import AttemptSpans
+from stromboli.lab.pictures.bars import DrawnAttempts, began_to_wait, drawn_attempts, job_groups, with_running
+from stromboli.lab.pictures.drawing import Rows, Spec, colour_field, in_unit, spec, time_field, tooltips
+from stromboli.simulator.results.job_table import JobOutcome
+from stromboli.simulator.results.run import SimulationRun
+
+_MAX_ATTEMPTS = 500
+_MAX_JOBS = 100
+_MAX_LANES = 64
+_TALL = 640
+#: Rows of more are too low for their names.
+_MAX_NAMES = 40
+
+
+def job_gantt(run: SimulationRun) -> Spec:
+    """Draw a row per job, in order of submission: a thin line while it waits, a bar for each attempt to run it."""
+    drawn = drawn_attempts(run, _MAX_JOBS)
+    title, groups, names = job_groups(run)
+    jobs = np.unique(drawn.spans.jobs[drawn.rows]).tolist()
+    waits_since = began_to_wait(run, drawn.spans)
+    labels = _unique_names(run, jobs)
+    waits: Rows = []
+    bars: Rows = []
+    for row in drawn.rows.tolist():
+        job, bar = int(drawn.spans.jobs[row]), _bar(run, drawn.spans, row)
+        each = {"job": labels[job], "group": names[groups[job]]}
+        waits.append({**each, "from": float(waits_since[row]) - run.start, "to": bar["from"]})
+        bars.append({**each, **bar})
+    fields = {"x": "from", "x2": "to", "y": ("job", [labels[job] for job in jobs])}
+    waiting = {"mark": {"type": "rule", "opacity": 0.45, "clip": True}, "transform": [{"filter": "!datum.attempt"}]}
+    running = {
+        "mark": {"type": "bar", "clip": True, "minBandSize": 2},
+        "transform": [{"filter": "datum.attempt"}],
+    }
+    return _gantt(
+        run, drawn, f"Jobs{_part(drawn)}", [*waits, *bars], fields, (title, names), [waiting, running]
+    )  # fmt: skip
+
+
+def node_gantt(run: SimulationRun) -> Spec:
+    """Draw rows per node, as many as its jobs need to run side by side."""
+    drawn = with_running(drawn_attempts(run, _MAX_ATTEMPTS))
+    title, groups, names = job_groups(run)
+    pod_ends, nodes, _ = run.jobs.attempt_pods()
+    lanes = _NodeLanes()
+    for row in drawn.rows.tolist():
+        pods = nodes[int(pod_ends[row - 1]) if row else 0 : int(pod_ends[row])]
+        lanes.add(row, np.unique(pods).tolist(), float(drawn.spans.begins[row]), float(drawn.spans.ends[row]))
+    bars, shown = [], lanes.shown(_MAX_LANES)
+    for row, node, lane in lanes.places:
+        if (node, lane) in shown:
+            job = int(drawn.spans.jobs[row])
+            bar = {"row": _lane_name(run, node, lane, lanes), "job": run.jobs.names[job], "group": names[groups[job]]}
+            bars.append({**bar, **_bar(run, drawn.spans, row)})
+    left = len(run.nodes) - len({node for node, _ in shown})
+    some = f" ({len(run.nodes) - left:,} of {len(run.nodes):,} nodes)" if left and len(shown) == _MAX_LANES else ""
+    fields = {"x": "from", "x2": "to", "y": ("row", [_lane_name(run, *place, lanes) for place in shown])}
+    layer = {"mark": {"type": "bar", "clip": True, "minBandSize": 2, "stroke": "white", "strokeWidth": 0.3}}
+    return _gantt(run, drawn, f"Nodes{some}{_part(drawn)}", bars, fields, (title, names), [layer])
+
+
+class _NodeLanes:
+    """Assigns the jobs of a node to as few rows as they need."""
+
+    def __init__(self) -> None:
+        self._ends: dict[int, list[float]] = {}
+        #: The attempt, the node and the row within the node of each bar.
+        self.places: list[tuple[int, int, int]] = []
+
+    def add(self, row: int, nodes: Iterable[int], begin: float, end: float) -> None:
+        for node in nodes:
+            ends = self._ends.setdefault(node, [])
+            lane = next((number for number, free in enumerate(ends) if free <= begin), len(ends))
+            if lane == len(ends):
+                ends.append(end)
+            ends[lane] = end
+            self.places.append((row, node, lane))
+
+    def count(self, node: int) -> int:
+        return len(self._ends[node])
+
+    def shown(self, most: int) -> dict[tuple[int, int], None]:
+        """Return the first rows of all nodes, in order."""
+        every = ((node, lane) for node in sorted(self._ends) for lane in range(len(self._ends[node])))
+        return dict.fromkeys(islice(every, most))
+
+
+def _gantt(
+    run: SimulationRun, drawn: DrawnAttempts, title: str, rows: Rows, fields: dict[str, Any],
+    groups: tuple[str, list[str]], layers: list[dict[str, Any]],
+) -> Spec:  # fmt: skip
+    unit = in_unit(rows, "from", "to") if rows else "seconds"
+    name, order = fields["y"]
+    scale = {"zero": False, "domain": _domain(drawn, run, unit)}
+    return spec(
+        title,
+        rows,
+        height={"step": round(min(max(_TALL / max(len(order), 1), 5), 18), 1)},
+        encoding={
+            "x": time_field("from", unit, scale=scale), "x2": {"field": "to"},
+            "y": {
+                "field": name, "type": "nominal", "sort": order, "title": None,
+                "scale": {"domain": order, "paddingInner": 0.15},
+                "axis": {"labels": len(order) <= _MAX_NAMES, "ticks": False, "labelLimit": 90},
+            },
+            "color": colour_field("group", groups[1], groups[0], **({} if len(groups[1]) > 1 else {"legend": None})),
+            "tooltip": tooltips("job", "group", "outcome", **{"from": ",.2f", "to": ",.2f"}),
+        },
+        layer=layers,
+    )  # fmt: skip
+
+
+def _domain(drawn: DrawnAttempts, run: SimulationRun, unit: str) -> list[float]:
+    seconds = {"days": 86400, "hours": 3600, "minutes": 60, "seconds": 1}[unit]
+    return [round((moment - run.start) / seconds, 5) for moment in (drawn.begin, drawn.end)]
+
+
+def _bar(run: SimulationRun, spans: AttemptSpans, row: int) -> dict[str, Any]:
+    outcome = JobOutcome(int(run.jobs.attempt_column("outcome")[row])).name.lower()
+    begin, end = (float(moments[row]) - run.start for moments in (spans.begins, spans.ends))
+    return {"from": begin, "to": end, "outcome": outcome, "attempt": True}
+
+
+def _unique_names(run: SimulationRun, jobs: list[int]) -> dict[int, str]:
+    """Return a name by job. Traces may use one name again."""
+    seen, names = set(), {}
+    for job in jobs:
+        name = run.jobs.names[job]
+        names[job] = f"{name} ({job + 1})" if name in seen else name
+        seen.add(name)
+    return names
+
+
+def _lane_name(run: SimulationRun, node: int, lane: int, lanes: _NodeLanes) -> str:
+    name = run.nodes[node].name
+    return name if lanes.count(node) == 1 else f"{name} / {lane + 1}"
+
+
+def _part(drawn: DrawnAttempts) -> str:
+    return " while most jobs wait" if drawn.is_part else ""
