@@ -20,6 +20,7 @@ from stromboli.cluster.objects.pods.run_times import run_time_of
 from stromboli.cluster.objects.timestamps import seconds_of
 from stromboli.cluster.standard_queues import standard_queues
 from stromboli.cluster.state.cluster import Cluster
+from stromboli.cluster.state.usage_meter import UsageMeter
 from stromboli.core.model.nodes.shards import ShardChoice
 from stromboli.core.model.tasks.placement import Placement
 from stromboli.core.model.values.times import date_of
@@ -86,7 +87,12 @@ class VirtualCluster:
             kind: self._store.add_collection(group, name, group or "v1") for (group, name), kind in KINDS.items()
         }
         self.cluster = Cluster(scheduler_names, program.class_labels, program.class_annotations, seed=seed, shard=shard)
-        self._ingest = Ingest(self.cluster)
+        meter = UsageMeter(self.cluster) if program.reads_past_usage else None
+        self._ingest = (
+            Ingest(self.cluster)
+            if meter is None
+            else Ingest(self.cluster, lambda entry, before: meter.object_changed(entry, before, self.now))
+        )
         self._applied_version = self._store.version
         self._pods: dict[str, StoreEntry] = {}
         #: Pods that were bound here, before their binding.

@@ -7,6 +7,7 @@ from math import inf
 from typing import Any
 
 from stromboli.core.config.configuration import parse_configuration
+from stromboli.core.config.registry import Registry
 from stromboli.core.session.program import Program
 from stromboli.simulator.results.job_table import JobResult
 from stromboli.simulator.results.run import SimulationRun
@@ -34,10 +35,11 @@ def simulated(
     world: type[FastWorld] | type[StoreWorld] = FastWorld,
     until: float = inf,
     objects: Sequence[Any] = (),
+    registry: Registry = BUILT_IN,
     **options: Any,
 ) -> SimulationRun:
     """Simulate jobs on nodes of one processor, or on given ones."""
-    program = Program(parse_configuration(conf, BUILT_IN), BUILT_IN)
+    program = Program(parse_configuration(conf, registry), registry)
     chosen = ReplayOptions(**options)
     cluster = equal_nodes(nodes, 1) if isinstance(nodes, int) else nodes
     workload = TracedWorkload(Trace("test", "test", lambda: iter(trace)), chosen, cluster, objects)

@@ -15,10 +15,13 @@ from stromboli import kube
 from stromboli.cluster.objects.pods.pods import PodRecord
 from stromboli.cluster.standard_queues import standard_queues
 from stromboli.cluster.state.cluster import Cluster
+from stromboli.cluster.state.usage_meter import named_amounts
 from stromboli.core.model.devices.shared_devices import Backend
-from stromboli.core.model.jobs.job import JobSpec
+from stromboli.core.model.jobs.job import Job, JobSpec
 from stromboli.core.model.tasks.placement import Placement
 from stromboli.core.model.tasks.task import Task, TaskStatus
+from stromboli.core.model.usage.ledger import UsageLedger
+from stromboli.core.model.usage.past_usage import Account
 from stromboli.core.session.program import Program
 from stromboli.core.session.session import Session
 from stromboli.kube.objects.meta import ObjectMeta
@@ -37,6 +40,8 @@ class JobShape:
     spec: JobSpec
     task: Task
     record: PodRecord
+    #: The account of its pods, if usage is accounted.
+    account: int = 0
 
 
 @dataclass(slots=True)
@@ -66,6 +71,7 @@ class FastWorld:
         self._program = program
         self._seed = seed
         self.cluster = Cluster(scheduler_names, program.class_labels, program.class_annotations, seed=seed)
+        self._ledger = self.cluster.past_usage = UsageLedger() if program.reads_past_usage else None
         for entry in (*standard_queues(), *objects):
             self.cluster.apply(entry)
         self.warnings: list[str] = []
@@ -130,6 +136,9 @@ class FastWorld:
 
     def _remove_pods(self, key: str, entered: EnteredJob) -> None:
         self._state.drop_whole(key, entered.placed)
+        if self._ledger is not None:
+            for _ in entered.placed:
+                self._ledger.ended(entered.template.account, self.now)
         for uid in entered.devices:
             self.cluster.accounting.devices.forget(uid)
 
@@ -158,11 +167,17 @@ class FastWorld:
         if job.spec.fault or not job.tasks:
             raise TraceError(f"job {active.job.name}: {job.spec.fault or 'its pods are invalid'}")
         task = next(iter(job.tasks.values()))
-        template = JobShape(job.spec, task, self.cluster.pods.records[pod.metadata.uid])
+        template = JobShape(job.spec, task, self.cluster.pods.records[pod.metadata.uid], self._account_of(job, task))
         self.cluster.remove(pod)
         self.cluster.remove(group)
         self._follow_layout()
         return template
+
+    def _account_of(self, job: Job, task: Task) -> int:
+        if self._ledger is None:
+            return 0
+        requests = named_amounts(task.task_class.request, self.cluster.axis)
+        return self._ledger.account(Account(job.queue, NAMESPACE, job.spec.user, requests))
 
     def _follow_layout(self) -> None:
         """Apply changes of objects. A changed layout builds new state, into which all jobs are entered again."""
@@ -219,6 +234,9 @@ class FastWorld:
             task.placed_at = self.now
         entered.placed.update((task.uid, node) for task, node in zip(tasks, nodes, strict=True))
         state.place_waiting(key, tasks, nodes)
+        if self._ledger is not None:
+            for _ in tasks:
+                self._ledger.started(entered.template.account, self.now)
         if len(entered.placed) == len(entered.tasks):
             state.set_phase(key, RUNNING_PHASE)
         state.settle_job(key)

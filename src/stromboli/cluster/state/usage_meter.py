@@ -1,0 +1,59 @@
+"""Charges pods to accounts from their start to their end, as the cache observes both."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from stromboli import kube
+from stromboli.cluster.objects.pods.pods import placed_at
+from stromboli.core.model.resources.resources import Request, ResourceAxis
+from stromboli.core.model.usage.ledger import UsageLedger
+from stromboli.core.model.usage.past_usage import Account
+from stromboli.kube.objects.meta import TopLevel
+from stromboli.workloads.groups import job_key_of
+from stromboli.workloads.queues import queue_name_of
+from stromboli.workloads.users import user_of
+
+if TYPE_CHECKING:
+    from stromboli.cluster.state.cluster import Cluster
+
+
+class UsageMeter:
+    """Keeps the usage ledger of a cluster up to date: a pod counts once, however often it is reported."""
+
+    def __init__(self, cluster: Cluster) -> None:
+        self._cluster = cluster
+        self._ledger = cluster.past_usage = UsageLedger()
+        #: The accounts of pods that are being charged, by uid.
+        self._charged: dict[str, int] = {}
+
+    def object_changed(self, entry: TopLevel, before: TopLevel | None, now: float) -> None:
+        """Observe a change; of a removed object, both versions are the same."""
+        if not isinstance(entry, kube.Pod):
+            return
+        uid = entry.metadata.uid
+        if entry is before or entry.status.is_finished:
+            number = self._charged.pop(uid, None)
+            if number is not None:
+                self._ledger.ended(number, now)
+        elif entry.spec.node_name and uid not in self._charged:
+            account = self._account_of(entry)
+            if account is not None:
+                number = self._charged[uid] = self._ledger.account(account)
+                self._ledger.started(number, min(placed_at(entry) or now, now))
+
+    def _account_of(self, pod: kube.Pod) -> Account | None:
+        """Return the account of a pod, by what is known of its job now; None for pods of others."""
+        key = job_key_of(pod)
+        group = self._cluster.groups.get(key) if key is not None else None
+        record = self._cluster.pods.records.get(pod.metadata.uid)
+        if group is None or record is None or record.facts is None or self._cluster.pods.is_foreign(pod):
+            return None
+        queue = queue_name_of(group, self._cluster.default_queue)
+        user = user_of(group.metadata) or user_of(pod.metadata)
+        return Account(queue, pod.metadata.namespace, user, named_amounts(record.facts.request, self._cluster.axis))
+
+
+def named_amounts(request: Request, axis: ResourceAxis) -> tuple[tuple[str, int], ...]:
+    """Return the amounts of a request by resource name."""
+    return tuple((axis.names[dimension], amount) for dimension, amount in request)
