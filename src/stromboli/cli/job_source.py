@@ -8,7 +8,14 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from stromboli.cli.output import warn
-from stromboli.cli.suspended_jobs import suspended_groups
+from stromboli.cli.suspended_jobs import (
+    LISTED_VOLCANO_JOBS,
+    ListedVolcanoJob,
+    lacks_pods,
+    suspended_group,
+    suspended_groups,
+    suspended_volcano_jobs,
+)
 from stromboli.cluster.objects.pod_groups.native_pod_groups import as_group
 from stromboli.cluster.objects.priority_classes import Priorities
 from stromboli.kube.client.api_errors import ApiError
@@ -65,10 +72,15 @@ async def list_job_objects(client: Client, namespace: str = "") -> JobObjects:
     """List the jobs of all namespaces, which their positions in queues need; only those of `namespace` for a user who
     may not list all. Raises RequestFailed.
     """
-    groups, classes = await asyncio.gather(_groups(client, namespace), _classes(client))
+    (groups, is_complete), classes, without_pods = await asyncio.gather(
+        _groups(client, namespace), _classes(client), suspended_volcano_jobs(client, namespace)
+    )
     warnings = (_FORBIDDEN,) if classes is None else ()
-    suspended = await suspended_groups(client, groups[0], namespace)
-    return JobObjects(groups[0], Priorities(classes or {}), groups[1], warnings, suspended)
+    suspended = await suspended_groups(client, groups, namespace)
+    known = {group.key for group in groups}
+    groups += [group for group in without_pods if group.key not in known]
+    suspended |= {group.key for group in without_pods}
+    return JobObjects(groups, Priorities(classes or {}), is_complete, warnings, suspended)
 
 
 async def _groups(client: Client, namespace: str) -> tuple[list[PodGroup], bool]:
@@ -117,16 +129,23 @@ class JobWatch:
         """Read what is not watched from the first list."""
         self._first = first
         self._groups: dict[str, PodGroup] = {}
+        #: By key of the Job: the groups that suspended Volcano Jobs had.
+        self._without_pods: dict[str, PodGroup] = {}
         self.changed = asyncio.Event()
         scope = "" if first.is_complete else namespace
         self._reflectors: list[Reflector[Any]] = [
             Reflector(client, POD_GROUPS, self, namespace=scope),
             Reflector(client, NATIVE_POD_GROUPS, self, namespace=scope, optional=True),
+            Reflector(client, LISTED_VOLCANO_JOBS, self, namespace=scope, optional=True),
         ]
 
     @property
     def current(self) -> JobObjects:
-        return replace(self._first, groups=list(self._groups.values()))
+        without_pods = {group.key: group for group in self._without_pods.values()}
+        groups = {**without_pods, **self._groups}
+        suspended = without_pods.keys() - self._groups.keys()
+        suspended |= {key for key in self._first.suspended & self._groups.keys() if lacks_pods(self._groups[key])}
+        return replace(self._first, groups=list(groups.values()), suspended=frozenset(suspended))
 
     async def run(self) -> None:
         """Watch until cancelled."""
@@ -137,13 +156,21 @@ class JobWatch:
         for reflector in self._reflectors:
             await reflector.synced.wait()
 
-    def apply(self, entry: PodGroup | NativePodGroup) -> None:
-        group = _as_group(entry)
-        self._groups[group.key] = group
+    def apply(self, entry: PodGroup | NativePodGroup | ListedVolcanoJob) -> None:
+        if not isinstance(entry, ListedVolcanoJob):
+            group = _as_group(entry)
+            self._groups[group.key] = group
+        elif (without_pods := suspended_group(entry)) is not None:
+            self._without_pods[entry.key] = without_pods
+        elif self._without_pods.pop(entry.key, None) is None:
+            return
         self.changed.set()
 
-    def remove(self, entry: PodGroup | NativePodGroup) -> None:
-        self._groups.pop(_as_group(entry).key, None)
+    def remove(self, entry: PodGroup | NativePodGroup | ListedVolcanoJob) -> None:
+        if isinstance(entry, ListedVolcanoJob):
+            self._without_pods.pop(entry.key, None)
+        else:
+            self._groups.pop(_as_group(entry).key, None)
         self.changed.set()
 
     def unreadable(self, resource: Resource[Any], key: str, uid: str, problem: str) -> None:

@@ -71,7 +71,7 @@ async def test_missing_rights_are_named_with_the_role_that_helps(live: LiveServe
 async def test_rejected_credentials_are_named(live: LiveServer, command: str) -> None:
     live.server.faults.add(Match(), Answer(401, "Unauthorized", "Unauthorized"), times=None)
     error = only_error(await live.run(*command.split()))
-    assert "401 Unauthorized" in error or "rejects the credentials" in error
+    assert "the API server rejects the credentials (Unauthorized); log in again" in error
 
 
 @pytest.mark.parametrize("command", BOTH)

@@ -115,6 +115,7 @@ def connector(options: Mapping[str, Any]) -> Callable[[], Connection]:
 def request_errors(connection: Connection, kinds: str) -> Iterator[None]:
     """End the command with a message if a request fails; `kinds` are custom resources that may be missing."""
     from stromboli.kube.client.api_errors import ApiError, Unreachable
+    from stromboli.planner.live.errors import NotAuthenticated
 
     try:
         yield
@@ -123,6 +124,8 @@ def request_errors(connection: Connection, kinds: str) -> Iterator[None]:
         remedy = "start the cluster, or choose another one with --kubeconfig, --context or --master"
         raise Failure(f"the API server {connection.server} is unreachable: {cause}; {remedy}") from error
     except ApiError as error:
+        if error.status == 401:
+            raise Failure(NotAuthenticated(error.message)) from error
         if not error.is_missing:
             raise Failure(error) from error
         remedy = "stromboli manifests --only crds | kubectl apply --server-side -f -"

@@ -156,6 +156,25 @@ async def test_volcano_job_without_a_group_gets_a_command(
     assert (command.target, command.metadata.owner_references) == (target, [target])
 
 
+async def test_suspended_volcano_job_without_a_group_is_listed(server: ApiServer, tmp_path: Path) -> None:
+    reason = "suspended; stromboli resume continues it"
+    async with Client(server.connection) as client:
+        uid = await create_volcano_job(client, "Aborted")
+        await client.create(NODES, {"metadata": {"name": "a"}})
+        listed = json.loads((await run(server, tmp_path, "jobs", "-o", "json")).stdout)["jobs"]
+        (mpi,) = (job for job in listed if job["job"] == "mpi")
+        assert (mpi["phase"], mpi["reason"], mpi["position"]) == ("Aborted", reason, None)
+        for name in ("mpi", "default/mpi"):
+            page = await run(server, tmp_path, "job", name, "-o", "json")
+            document = json.loads(page.stdout)
+            assert page.exit_code == 3
+            assert (document["podGroup"], document["reason"], document["members"]) == (f"mpi-{uid}", reason, [])
+        assert f"  Reason    {reason}\n" in (await run(server, tmp_path, "job", "mpi")).stdout
+        await client.patch(VOLCANO_JOBS, "mpi", {"status": {"state": {"phase": "Completed"}}}, subresource="status")
+        assert "mpi" not in (await run(server, tmp_path, "jobs")).stdout
+        assert "no job is called mpi" in (await run(server, tmp_path, "job", "mpi")).stderr
+
+
 @pytest.mark.parametrize("phase", ["Completed", "Failed", "Terminated"])
 async def test_cancel_deletes_a_volcano_job_that_has_ended(server: ApiServer, tmp_path: Path, phase: str) -> None:
     async with Client(server.connection) as client:

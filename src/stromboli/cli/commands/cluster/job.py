@@ -19,6 +19,7 @@ from stromboli.cli.output import Printout, job_name
 from stromboli.cli.scenario import WAITING
 
 if TYPE_CHECKING:
+    from stromboli.cli.job_source import JobObjects
     from stromboli.cli.scenario import Scenario
     from stromboli.cli.text.cluster.history import JobAttempts
     from stromboli.kube import PodGroup
@@ -61,7 +62,11 @@ def job(name: str, output: str, **options: Any) -> None:
     with asking_scheduler(Question("jobs", "", name, output), options):
         scenario = read_view(options)
         history = options["history_address"] if options["paths"] else find_history(options)
-        printout, waits = job_of(scenario, name, options["namespace"], history, partial(_is_suspended, options))
+        without_pods = scenario.is_live and _suspended_volcano_job(scenario, name, options)
+        if without_pods:
+            printout, waits = _suspended_printout(scenario, without_pods, history), True
+        else:
+            printout, waits = job_of(scenario, name, options["namespace"], history, partial(_is_suspended, options))
         printout.echo(output)
         if waits:
             click.get_current_context().exit(WAITING)
@@ -98,6 +103,35 @@ def _is_suspended(options: Mapping[str, Any], group: PodGroup) -> bool:
     return bool(run_with_client(connection, lambda client: suspended_groups(client, [group], namespace), "PodGroups"))
 
 
+def _suspended_volcano_job(scenario: Scenario, name: str, options: Mapping[str, Any]) -> JobObjects | None:
+    """Return the group that a suspended Volcano Job of this name had; None for any other job."""
+    from stromboli.cli.changes.running import run_with_client
+    from stromboli.cli.job_source import JobObjects, job_objects
+    from stromboli.cli.suspended_jobs import suspended_volcano_jobs
+    from stromboli.workloads.groups import title_of
+
+    present = job_objects(objects_of(scenario))
+    scope, _, plain = name.rpartition("/")
+    namespace = scope or options["namespace"]
+    names = {title_of(group) for group in present.groups if namespace in ("", group.metadata.namespace)}
+    if plain in names:
+        return None
+    connection = connector(options)()
+    groups = run_with_client(connection, lambda client: suspended_volcano_jobs(client, namespace), "Jobs")
+    named = [group for group in groups if title_of(group) == plain]
+    if len(named) != 1:
+        return None
+    return JobObjects(named, present.priorities, is_complete=False, suspended=frozenset({named[0].key}))
+
+
+def _suspended_printout(scenario: Scenario, found: JobObjects, history: str) -> Printout:
+    from stromboli.planner.overview.job_page import JobPage
+
+    (entry,), (group,) = found.jobs(), found.groups
+    page = JobPage(entry=entry, pods=(), eviction="", waiting_in_queue=0, next_nodes={})
+    return _printout(scenario, None, page, _recorded(group, entry.key, history, str))
+
+
 def _recorded(
     group: PodGroup | None, key: str, address: str, shown_key: Callable[[str], str]
 ) -> list[JobAttempts] | None:
@@ -118,8 +152,11 @@ def _recorded(
         return attempts
 
 
-def _printout(scenario: Scenario, plan: SchedulingPlan, page: JobPage, recorded: list[JobAttempts] | None) -> Printout:
-    key, warnings = page.entry.key, [*scenario.warnings, *plan.warnings]
+def _printout(
+    scenario: Scenario, plan: SchedulingPlan | None, page: JobPage, recorded: list[JobAttempts] | None
+) -> Printout:
+    """Return the page with the advice of a plan; a job without pods is not in it."""
+    key, warnings = page.entry.key, [*scenario.warnings, *(plan.warnings if plan else ())]
     now = scenario.dump.now if scenario.dump else clock_unless(scenario.now)
 
     def tables(wide: bool) -> None:
@@ -128,14 +165,15 @@ def _printout(scenario: Scenario, plan: SchedulingPlan, page: JobPage, recorded:
 
         echo_job(page, now, wide=wide)
         echo_history(recorded or (), wide=wide)
-        echo_sections(scenario.advise(plan, [key])[0], wide=wide)
+        if plan is not None:
+            echo_sections(scenario.advise(plan, [key])[0], wide=wide)
 
     def data() -> dict[str, Any]:
         from stromboli.cli.text.cluster.history import recorded_as_plain
         from stromboli.planner.report import advice_as_plain
 
         found = {
-            "explanation": advice_as_plain(scenario.advise(plan, [key])[0]),
+            "explanation": None if plan is None else advice_as_plain(scenario.advise(plan, [key])[0]),
             "history": None if recorded is None else recorded_as_plain(recorded, now),
         }
         return {**page.as_plain(), **found, "warnings": warnings}
