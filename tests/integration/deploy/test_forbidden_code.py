@@ -34,9 +34,11 @@ def test_the_linter_refuses(text: str, rule: str) -> None:
     assert f" {rule} " in done.stdout
 
 
-#: Modules that the package never imports; a linter finding can be suppressed in a line, this cannot.
+#: Modules that the package imports nowhere else; a linter finding can be suppressed in a line, this cannot.
 FORBIDDEN = {"pickle", "marshal", "shelve", "dbm", "subprocess", "multiprocessing", "ctypes", "code", "telnetlib"}
 FORBIDDEN_CALLS = {"eval", "exec", "os.system", "os.popen", "os.fork", "os.execv", "asyncio.create_subprocess_shell"}
+#: Simulations run in processes of this module, which exchange objects with their own children alone.
+ALLOWED = {"lab/comparison/local.py": {"multiprocessing"}}
 #: A kubeconfig may name a program that makes tokens: kubectl starts it, and so do we, without a shell. The
 #: scheduler starts its own program for forecasts, and for answers to people.
 STARTS_PROGRAMS = {"kube/client/config/exec_plugin.py", "scheduler/forecaster.py", "visibility/process.py"}
@@ -66,6 +68,6 @@ def test_nothing_of_the_kind_is_in_the_package() -> None:
             found[name] = bad
         if "asyncio.create_subprocess_exec" in calls:
             programs.add(name)
-    assert found == {}
+    assert found == ALLOWED
     assert programs == STARTS_PROGRAMS
     assert len(SOURCES) > 200

@@ -135,6 +135,9 @@ WRITTEN = {
     "scheduler --cache-dump-dir",
     "admission certificates --folder",
     "reserve-gpu --to",
+    "simulate --results",
+    "simulate --parquet",
+    "simulate --pictures",
 }
 
 

@@ -30,7 +30,7 @@ Examples:
   stromboli simulate -f examples/day --conf examples/day/easy.conf --until 24h
   stromboli simulate -f examples/day -o json | jq .waits
   stromboli simulate --trace examples/traces/lublin.swf
-  stromboli simulate --trace examples/traces/lublin.swf --seeds 5 \
+  stromboli simulate --trace examples/traces/lublin.swf --seeds 2 \\
     --conf examples/policies/fcfs.conf --conf examples/policies/easy.conf
   stromboli simulate --trace examples/traces/accounting.txt --nodes 4 \\
     --cpus-per-node 16 --queues user --estimates learned

@@ -28,6 +28,7 @@ def expand_job_flow(flow: WorkloadDocument, context: ExpansionContext) -> Expans
         if targets:
             before = " and ".join(flow.text(f"{path}.dependsOn.targets[{each}]") for each in range(targets))
             found.notes.append(f"Job {name} is created after {before}")
+            context.named.add((JOB_TEMPLATE, f"{flow.namespace}/{name}"))
         else:
             found.add(_job(flow, place, name, context))
     return found
