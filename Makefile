@@ -10,7 +10,7 @@ COMPILE = $(BIN)/uv pip compile --quiet --universal --generate-hashes --no-annot
 # Compiled modules are kept, also where the environment turns this off: workers and processes of tests load them often.
 unexport PYTHONDONTWRITEBYTECODE
 .DEFAULT_GOAL := help
-.PHONY: help setup demo kubectl test test-fast e2e check format bench docs pictures lock clean
+.PHONY: help setup demo kubectl test test-fast e2e check format bench docs pictures web lock clean
 
 help:  ## show this list
 	@grep -hE '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-10s %s\n", $$1, $$2}'
@@ -55,6 +55,7 @@ check: .venv/.dev  ## lint, formatting, types, import contracts and house rules
 	@$(BIN)/lint-imports
 	@PYTHONPATH=examples/plugin-package/src $(BIN)/lint-imports --config examples/plugin-package/.importlinter
 	@$(BIN)/python tools/house.py
+	@$(BIN)/python tools/web.py
 
 format: .venv/.dev  ## put the code into the house format
 	@$(BIN)/ruff check --fix .
@@ -68,6 +69,12 @@ docs: .venv/.dev  ## build the documentation site into site/
 
 pictures: .venv/.dev  ## draw the pictures of the documentation again
 	@$(BIN)/python tools/pictures.py
+
+web: .venv/.dev  ## build the pages of the console from web/ into the package; needs Node 20.19 or newer
+	@command -v npm >/dev/null || { echo "The pages are built with Node, and there is no npm: install Node 20.19 or newer." >&2; exit 1; }
+	@npm ci --prefix web --no-progress --loglevel error
+	@npm run --prefix web --loglevel error build
+	@$(BIN)/python tools/web.py --record
 
 lock: .venv/.dev  ## choose the newest dependencies again and lock them with their hashes
 	@$(COMPILE) pyproject.toml --extra postgresql -o requirements/runtime.lock

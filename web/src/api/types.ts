@@ -1,0 +1,45 @@
+// Short names of the wire types, which are generated from the OpenAPI description.
+import type { components } from "./schema";
+
+type Schemas = components["schemas"];
+
+export type Problem = Schemas["ConsoleProblem"];
+export type Session = Schemas["SessionDocument"];
+export type Overview = Schemas["ConsoleOverview"];
+export type ResourceTotal = Schemas["ResourceTotal"];
+export type Alarm = Schemas["ConsoleAlarm"];
+export type TimeSeries = Schemas["TimeSeries"];
+export type Hidden = Schemas["HiddenCount"];
+export type JobColumns = Schemas["JobColumns"];
+export type JobListing = Schemas["JobListing"];
+export type JobListingChanges = Schemas["JobListingChanges"];
+export type JobDetail = Schemas["JobDetail"];
+export type JobPod = Schemas["ConsolePod"];
+export type JobAttempts = Schemas["JobAttempts"];
+export type JobExplanation = Schemas["JobExplanation"];
+export type JobScores = Schemas["JobScores"];
+export type ProposedChange = Schemas["ProposedChange"];
+export type JobHistory = Schemas["JobHistory"];
+export type PodHistory = Schemas["PodHistory"];
+export type HistoryRows = Schemas["HistoryRows"];
+export type Queue = Schemas["ConsoleQueue"];
+export type QueueListing = Schemas["QueueListing"];
+export type QueueAmounts = Schemas["QueueAmounts"];
+export type NodeListing = Schemas["NodeListing"];
+export type NodeColumns = Schemas["NodeColumns"];
+export type NodeDetail = Schemas["NodeDetail"];
+export type TopologyView = Schemas["TopologyView"];
+export type TopologyDomain = Schemas["TopologyDomain"];
+export type CycleList = Schemas["CycleList"];
+export type CycleSummary = Schemas["CycleSummary"];
+export type CycleView = Schemas["CycleView"];
+export type ScoredNode = Schemas["ScoredNode"];
+export type Policy = Schemas["PolicyView"];
+export type PlanRequest = Schemas["PlanRequest"];
+export type PlanReport = Schemas["PlanReport"];
+export type PlanVictim = Schemas["PlanVictim"];
+export type PlannedGroup = Schemas["PlannedGroup"];
+export type PolicyDiff = Schemas["PolicyDiff"];
+export type SimulationReport = Schemas["SimulationReport"];
+export type StreamHello = Schemas["StreamHello"];
+export type StreamVersion = Schemas["StreamVersion"];

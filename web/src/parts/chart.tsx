@@ -1,0 +1,117 @@
+// Lines over time, drawn on a canvas by uPlot.
+import { useEffect, useRef } from "preact/hooks";
+import uPlot from "uplot";
+import "uplot/dist/uPlot.min.css";
+import { colour, theme } from "../app/theme";
+
+export interface Line {
+  name: string;
+  values: readonly (number | null)[];
+  /** Fill below the line. */
+  filled?: boolean;
+}
+
+interface ChartProps {
+  label: string;
+  times: readonly number[];
+  lines: readonly Line[];
+  /** How values are written on the axis and in the legend. */
+  format(value: number): string;
+  /** The upper end of the axis, if it is fixed. */
+  max?: number;
+  height?: number;
+}
+
+const COLOURS = 8;
+
+export function Chart({ label, times, lines, format, max, height = 190 }: ChartProps) {
+  const host = useRef<HTMLDivElement>(null);
+  const chart = useRef<uPlot | null>(null);
+  const names = lines.map((each) => each.name).join("\n");
+  const shade = theme.value;
+
+  useEffect(() => {
+    const element = host.current;
+    if (!element) return undefined;
+    const options = optionsOf(lines, format, max, element.clientWidth, height);
+    const made = new uPlot(options, dataOf(times, lines), element);
+    chart.current = made;
+    const observer = new ResizeObserver(() => made.setSize({ width: element.clientWidth, height }));
+    observer.observe(element);
+    return () => {
+      observer.disconnect();
+      made.destroy();
+      chart.current = null;
+    };
+  }, [names, shade, max, height]);
+
+  useEffect(() => {
+    chart.current?.setData(dataOf(times, lines));
+    if (chart.current) showLatest(chart.current);
+  }, [times, lines]);
+
+  return <div class="chart" ref={host} role="img" aria-label={`${label}. ${latest(lines, format)}`} />;
+}
+
+function latest(lines: readonly Line[], format: (value: number) => string): string {
+  return lines
+    .map(({ name, values }) => {
+      const value = values.findLast((each) => each !== null);
+      return `${name}: ${value === undefined || value === null ? "unknown" : format(value)}`;
+    })
+    .join(", ");
+}
+
+function showLatest(plot: uPlot): void {
+  plot.setLegend({ idx: plot.data[0].length - 1 }, false);
+}
+
+function dataOf(times: readonly number[], lines: readonly Line[]): uPlot.AlignedData {
+  return [[...times], ...lines.map((each) => [...each.values])];
+}
+
+function optionsOf(
+  lines: readonly Line[],
+  format: (value: number) => string,
+  max: number | undefined,
+  width: number,
+  height: number,
+): uPlot.Options {
+  const axis = { stroke: colour("muted"), grid: { stroke: colour("line"), width: 1 }, ticks: { show: false } };
+  return {
+    width,
+    height,
+    cursor: { y: false, points: { size: 7 } },
+    // Without a pointer the legend shows the latest values.
+    hooks: {
+      ready: [showLatest, (plot) => plot.over.addEventListener("mouseleave", () => showLatest(plot))],
+    },
+    scales: {
+      x: { time: true },
+      y: { range: (_plot, _low, high) => [0, max ?? Math.max(1, (high ?? 0) * 1.08)] },
+    },
+    axes: [
+      { ...axis, size: 28, values: (_plot, ticks) => ticks.map(tick) },
+      { ...axis, size: 52, values: (_plot, ticks) => ticks.map(format) },
+    ],
+    series: [
+      { value: (_plot, value) => (value === null ? "" : tick(value, true)), label: "time" },
+      ...lines.map((each, at) => {
+        const stroke = colour(`series-${(at % COLOURS) + 1}`);
+        return {
+          label: each.name,
+          stroke,
+          width: 2,
+          ...(each.filled ? { fill: `${stroke}22` } : {}),
+          points: { show: false },
+          value: (_plot: uPlot, value: number | null) => (value === null ? "–" : format(value)),
+        };
+      }),
+    ],
+  };
+}
+
+function tick(seconds: number, full: unknown = false): string {
+  const text = new Date(seconds * 1000).toLocaleTimeString("en-GB");
+  return full === true ? text : text.slice(0, 5);
+}

@@ -1,0 +1,133 @@
+// The decisions of a plan.
+import { useState } from "preact/hooks";
+import type { PlannedGroup, PlanReport, PlanVictim } from "../api/types";
+import { Badge, JobLink, More, Name, Note, Section } from "./basics";
+import { count, duration, plural } from "./format";
+
+export function PlanResult({ report }: { report: PlanReport }) {
+  const { jobs, victims, warnings } = report;
+  const waiting = jobs.filter((each) => each.waiting);
+  return (
+    <div class="stack">
+      <div class="figures">
+        <Figure title="Bound pods" value={Object.keys(report.binds).length} />
+        <Figure title="Nominated pods" value={Object.keys(report.pipelined).length} />
+        <Figure title="Victims" value={victims.length} />
+        <Figure title="Waiting jobs" value={waiting.length} />
+      </div>
+      <Warnings warnings={warnings} />
+      <Victims victims={victims} />
+      <Groups title="Jobs at the end of the plan" groups={[...jobs].sort((one, other) => rank(report, one) - rank(report, other))} />
+      <Note>Calculated in {duration(report.seconds)}.</Note>
+    </div>
+  );
+}
+
+/** Jobs that the plan changes come first, then those that wait. */
+function rank(report: PlanReport, group: PlannedGroup): number {
+  const namespace = group.job.slice(0, group.job.indexOf("/") + 1);
+  const isChanged = Object.keys(report.binds).some((pod) => pod.startsWith(namespace)) && Object.keys(group.nodes).length > 0;
+  return group.waiting ? 0 : isChanged ? 1 : 2;
+}
+
+export function Warnings({ warnings }: { warnings: readonly string[] }) {
+  if (!warnings.length) return null;
+  return (
+    <Section title="Warnings">
+      <ul class="list">
+        {warnings.slice(0, 50).map((each) => (
+          <li key={each}>
+            <bdi>{each}</bdi>
+          </li>
+        ))}
+      </ul>
+    </Section>
+  );
+}
+
+export function Figure({ title, value, text }: { title: string; value: number | string; text?: string }) {
+  return (
+    <div class="figure">
+      <h3>{title}</h3>
+      <strong>{typeof value === "number" ? count(value) : value}</strong>
+      {text ? <p>{text}</p> : null}
+    </div>
+  );
+}
+
+export function Victims({ victims, title = "Victims" }: { victims: readonly PlanVictim[]; title?: string }) {
+  const [shown, setShown] = useState(50);
+  if (!victims.length) return null;
+  return (
+    <Section title={`${title} (${count(victims.length)})`} class="victims">
+      <ul class="list">
+        {victims.slice(0, shown).map((each) => (
+          <li key={each.pod}>
+            <Name>{each.pod}</Name>
+            <p class="full-text small">
+              <bdi>{each.reason}</bdi>
+            </p>
+          </li>
+        ))}
+      </ul>
+      <More total={victims.length} shown={shown} show={() => setShown(victims.length)} />
+    </Section>
+  );
+}
+
+export function nodesOf(group: PlannedGroup): string {
+  return Object.entries(group.nodes)
+    .slice(0, 8)
+    .map(([node, pods]) => `${node} ×${pods}`)
+    .join(", ");
+}
+
+export function Groups({ title, groups }: { title: string; groups: readonly PlannedGroup[] }) {
+  const [shown, setShown] = useState(50);
+  return (
+    <Section title={title}>
+      {groups.length ? (
+        <div class="scroll" tabIndex={0} role="group" aria-label={title}>
+          <table>
+            <thead>
+              <tr>
+                <th scope="col">Job</th>
+                <th scope="col">Queue</th>
+                <th scope="col">State</th>
+                <th scope="col" class="numeric">
+                  Placed
+                </th>
+                <th scope="col">Nodes, or why it waits</th>
+              </tr>
+            </thead>
+            <tbody>
+              {groups.slice(0, shown).map((each) => (
+                <tr key={each.job}>
+                  <th scope="row">
+                    <JobLink job={each.job} />
+                  </th>
+                  <td>
+                    <Name>{each.queue}</Name>
+                  </td>
+                  <td>
+                    <Badge>{each.waiting ? "Waiting" : each.phase}</Badge>
+                  </td>
+                  <td class="numeric">
+                    {each.ready} / {each.pods}
+                  </td>
+                  <td class="wide">
+                    <Name title={each.reasons.join("\n") || nodesOf(each)}>{each.waiting ? each.summary : nodesOf(each)}</Name>
+                  </td>
+                </tr>
+              ))}
+            </tbody>
+          </table>
+        </div>
+      ) : (
+        <Note>No job.</Note>
+      )}
+      <More total={groups.length} shown={shown} show={() => setShown(groups.length)} />
+      {groups.length > 0 ? <Note>{plural(groups.length, "job")}.</Note> : null}
+    </Section>
+  );
+}
