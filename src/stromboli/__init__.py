@@ -8,7 +8,10 @@ __version__ = "0.1.0"
 
 #: Names of the Python API by module and attribute; an empty attribute means the module itself.
 _LOADED_NAMES = {
+    "Cluster": ("stromboli.python.clusters", "ReadCluster"),
     "Comparison": ("stromboli.python.comparing", "PolicyComparison"),
+    "Explanation": ("stromboli.python.plans", "JobReport"),
+    "Plan": ("stromboli.python.plans", "ClusterPlan"),
     "Policy": ("stromboli.python.policies", "SchedulingPolicy"),
     "Run": ("stromboli.python.runs", "TraceRun"),
     "Trace": ("stromboli.python.traces", "JobTrace"),

@@ -201,7 +201,7 @@ class ClusterSource:
             return [], warnings
         connection = self.required()
         with request_errors(connection, "ConfigMaps"):
-            found, missing = asyncio.run(_get_config_maps(connection, program.config_maps))
+            found, missing = asyncio.run(_read_config_maps(connection, program.config_maps))
         return found, [*warnings, *missing]
 
 
@@ -213,23 +213,12 @@ async def _find_reference(connection: Connection, kind: Kind, namespace: str, na
         return await find_reference(client, kind, namespace, name)
 
 
-async def _get_config_maps(connection: Connection, keys: Sequence[str]) -> tuple[list[ConfigMap], list[str]]:
-    from stromboli.kube.client.api_errors import ApiError
+async def _read_config_maps(connection: Connection, keys: Sequence[str]) -> tuple[list[ConfigMap], list[str]]:
     from stromboli.kube.client.client import Client
-    from stromboli.kube.objects.catalogue import CONFIG_MAPS
+    from stromboli.planner.live.references import read_config_maps
 
-    found, warnings = [], []
     async with Client(connection) as client:
-        for key in keys:
-            namespace, _, name = key.partition("/")
-            try:
-                found.append(await client.get(CONFIG_MAPS, name, namespace=namespace))
-            except ApiError as error:
-                if not (error.is_missing or error.is_denied):
-                    raise
-                cause = "may not be read" if error.is_denied else "does not exist"
-                warnings.append(f"ConfigMap {key}, which the policy names, {cause}; it counts as empty")
-    return found, warnings
+        return await read_config_maps(client, keys)
 
 
 def described_kinds(options: Mapping[str, Any], paths: Sequence[str]) -> Mapping[Kind, WorkloadFamily]:

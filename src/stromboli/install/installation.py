@@ -27,7 +27,7 @@ def labels(component: str) -> dict[str, str]:
     return {**selected(component), "app.kubernetes.io/part-of": NAME, "app.kubernetes.io/version": __version__}
 
 
-NAMESPACE = f"{NAME}-system"
+NAMESPACE: str = f"{NAME}-system"
 IMAGE = f"{NAME}:{__version__}"
 SCHEDULER_NAMES = ("stromboli", "volcano")
 METRICS_FROM = "stromboli.dev/metrics=enabled"

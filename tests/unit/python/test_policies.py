@@ -23,7 +23,7 @@ class LongestName(Plugin):
     name = "longest-name"
     arguments = LongestNameArguments()
 
-    def job_order_key(self, job: Job) -> Key:
+    def job_order(self, job: Job) -> Key:
         return -len(job.spec.name), job.key
 
 
@@ -53,7 +53,7 @@ def test_class_is_named_in_the_file_and_used() -> None:
     class Newest(Plugin):
         name = "newest"
 
-        def job_order_key(self, job: Job) -> Key:
+        def job_order(self, job: Job) -> Key:
             return (-job.spec.created,)
 
     policy = sb.Policy([Newest, {"name": LongestName, "arguments": {"weight": 2}}, "gang", "predicates"])

@@ -50,7 +50,7 @@ def test_class_of_a_cell_decides_at_once() -> None:
     class LargestFirst(Plugin):
         name = "largest-first"
 
-        def job_order_key(self, job: Job) -> Key:
+        def job_order(self, job: Job) -> Key:
             return (-job.min_available,)
 
     trace = sb.Trace.poisson(30, nodes=4, load=3.0, sizes={1: 0.5, 4: 0.5}, seed=1)

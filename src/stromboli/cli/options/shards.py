@@ -89,11 +89,10 @@ def parse_shard_selector(text: str) -> LabelSelector:
 
 
 def parse_node_selector(pairs: Sequence[str]) -> dict[str, frozenset[str]]:
-    """Parse the values of `--node-selector`: values of the same key are alternatives."""
-    chosen: dict[str, set[str]] = {}
-    for pair in pairs:
-        key, separator, value = pair.partition(":")
-        if not separator or not key:
-            raise click.BadParameter(f"{pair!r} is not of the form KEY:VALUE", param_hint="--node-selector")
-        chosen.setdefault(key, set()).add(value)
-    return {key: frozenset(values) for key, values in chosen.items()}
+    """Parse the values of `--node-selector`."""
+    from stromboli.core.model.nodes.node_selector import read_node_selector
+
+    try:
+        return read_node_selector(pairs)
+    except ValueError as error:
+        raise click.BadParameter(str(error), param_hint="--node-selector") from error

@@ -8,11 +8,12 @@ from typing import Any
 import click
 
 from stromboli.cli.answers.asking import asking_options, asking_scheduler
-from stromboli.cli.job_names import JobNames, find_job
+from stromboli.cli.job_names import named_job
 from stromboli.cli.options.settings import output_option
 from stromboli.cli.output import Failure, Printout
 from stromboli.cli.plan_output import explanation_printout
 from stromboli.cli.scenario import WAITING, Scenario, read_scenario, scenario_options
+from stromboli.planner.job_names import JobNames
 
 _EPILOG = """\b
 Examples:
@@ -84,7 +85,7 @@ def explain(output: str, job: str, **options: Any) -> None:
 def explained(scenario: Scenario, job: str) -> tuple[Printout, bool]:
     """Return the explanation of a job, and whether it waits. An unknown job ends the command."""
     plan = scenario.plan()
-    key = find_job(JobNames.of_plan(scenario.nameable(plan)), job, scenario.selection.namespace)
+    key = named_job(JobNames.of_plan(scenario.nameable(plan)), job, scenario.selection.namespace)
     return explanation_printout(scenario, plan, key), key in plan.groups and plan.groups[key].waiting
 
 

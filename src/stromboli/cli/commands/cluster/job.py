@@ -11,12 +11,13 @@ import click
 from stromboli.cli.answers.asking import asking_options, asking_scheduler
 from stromboli.cli.cluster_scenario import job_view_options, objects_of, read_view
 from stromboli.cli.completion import complete_jobs
-from stromboli.cli.job_names import JobNames, find_job
+from stromboli.cli.job_names import named_job
 from stromboli.cli.options.connection import connector
 from stromboli.cli.options.history import find_history, history_option, open_history
 from stromboli.cli.options.times import clock_unless
 from stromboli.cli.output import Printout, job_name
 from stromboli.cli.scenario import WAITING
+from stromboli.planner.job_names import JobNames
 
 if TYPE_CHECKING:
     from stromboli.cli.job_source import JobObjects
@@ -85,7 +86,7 @@ def job_of(
     from stromboli.planner.overview.job_page import job_page
 
     plan = scenario.plan()
-    key = find_job(JobNames.of_plan(scenario.nameable(plan)), name, namespace)
+    key = named_job(JobNames.of_plan(scenario.nameable(plan)), name, namespace)
     page, group = job_page(plan, objects_of(scenario), key), plan.pod_groups.get(key)
     if scenario.is_live and page.entry.waits and not page.pods and group is not None and is_suspended(group):
         page.entry.reason = SUSPENDED

@@ -8,9 +8,10 @@ import click
 
 from stromboli.cli.cluster_scenario import job_view_options, read_view
 from stromboli.cli.completion import complete_jobs
-from stromboli.cli.job_names import JobNames, find_job
+from stromboli.cli.job_names import named_job
 from stromboli.cli.options.times import clock_unless
 from stromboli.cli.output import Failure
+from stromboli.planner.job_names import JobNames
 
 _EPILOG = """\b
 Examples:
@@ -42,7 +43,7 @@ def priority(name: str, output: str, **options: Any) -> None:
     scenario = read_view(options)
     cluster = scenario.open()
     session = cluster.session
-    key = find_job(JobNames.of_cluster(cluster), name, options["namespace"])
+    key = named_job(JobNames.of_cluster(cluster), name, options["namespace"])
     order = queue_order(session, cluster.pod_groups, session.jobs[key].queue)
     if all(each.subject.key != key for each in order.jobs):
         raise Failure(f"job {key} has no waiting pods, so it has no place in queue {order.queue}")

@@ -8,8 +8,9 @@ import click
 
 from stromboli.cli.cluster_scenario import job_view_options, objects_of, read_view
 from stromboli.cli.completion import complete_jobs, complete_nodes
-from stromboli.cli.job_names import JobNames, find_job
+from stromboli.cli.job_names import named_job
 from stromboli.cli.output import Failure
+from stromboli.planner.job_names import JobNames
 
 _EPILOG = """\b
 Examples:
@@ -42,7 +43,7 @@ def score(name: str, node: str, output: str, **options: Any) -> None:
 
     scenario = read_view(options)
     cluster = scenario.open()
-    key = find_job(JobNames.of_cluster(cluster), name, options["namespace"])
+    key = named_job(JobNames.of_cluster(cluster), name, options["namespace"])
     if not cluster.session.jobs[key].pending_count:
         pods = frozenset(task.key for task in cluster.session.jobs[key].tasks.values())
         cluster = scenario.open(without_nodes(objects_of(scenario), pods))
