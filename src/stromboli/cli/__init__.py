@@ -113,6 +113,7 @@ SECTIONS = {
         "binder": LazyCommand("run.binder", "Execute the bind requests of schedulers."),
         "admission": LazyCommand("run.admission", "Validate and default objects, as an admission webhook."),
         "answer": LazyCommand("run.answer", "Answer a question about a namespace from a dump."),
+        "console": LazyCommand("run.console", "Serve the web console."),
     },
     "Install": {
         "manifests": LazyCommand("installation.manifests", "Print the manifests of an installation."),

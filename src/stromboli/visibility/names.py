@@ -28,22 +28,25 @@ _PHRASES = (
     "PodGroup",
 )
 _NAMED = re.compile(rf"\b({'|'.join(_PHRASES)}) ({_NAMESPACE}/{_NAME})")
-_ALONE = re.compile(rf"\b([Nn]amespaces?) ({_NAMESPACE})(?![-A-Za-z0-9._/])")
+_ALONE = re.compile(rf"\b([Nn]amespaces?) ({_NAMESPACE})(?![-A-Za-z0-9_/]|\.[A-Za-z0-9])")
 #: The end of a text that was cut.
 _CUT = re.compile(r"(?<![-A-Za-z0-9._/])([-a-z0-9]+)(/[-A-Za-z0-9._:]*)?(?=(?:\.\.\.|…)$)")
 _NUMBERS = re.compile(r"[0-9]+/[0-9]+")
 
 
 class HiddenNames:
-    """Hides the names of all namespaces but one."""
+    """Hides the names of all namespaces but those that a person may read; with None, nothing."""
 
-    def __init__(self, namespace: str, others: Collection[str]) -> None:
-        self._namespace = namespace
-        self._others = frozenset(others) - {namespace}
+    def __init__(self, own: Collection[str] | None, others: Collection[str]) -> None:
+        self._hides_nothing = own is None
+        self._own = frozenset(own or ())
+        self._others = frozenset(others) - self._own
         self._numbers: dict[str, str] = {}
 
     def hide(self, text: str) -> str:
         """Return the text with numbers in place of foreign keys."""
+        if self._hides_nothing:
+            return text
         text = _NAMED.sub(lambda found: f"{found[1]} {self.key(found[2])}", text)
         text = _KEY.sub(lambda found: self._of_others(found[0], found[1]), text)
         text = _ALONE.sub(lambda found: self._without_namespace(found[0], found[1], found[2]), text)
@@ -52,7 +55,7 @@ class HiddenNames:
     def key(self, key: str) -> str:
         """Return the key of a job or pod, or the number of a foreign one."""
         namespace = key.partition("/")[0]
-        if namespace in (self._namespace, OTHER) or _NUMBERS.fullmatch(key):
+        if self._hides_nothing or namespace in self._own or namespace == OTHER or _NUMBERS.fullmatch(key):
             return key
         return self._number(key)
 
@@ -77,7 +80,8 @@ class HiddenNames:
 
     def _uncut(self, whole: str, namespace: str) -> str:
         is_other = any(each.startswith(namespace) for each in self._others)
-        return OTHER if is_other and namespace != OTHER and not self._namespace.startswith(namespace) else whole
+        is_own = any(each.startswith(namespace) for each in self._own)
+        return OTHER if is_other and namespace != OTHER and not is_own else whole
 
     def _number(self, key: str) -> str:
         return self._numbers.setdefault(key, f"{OTHER}/{len(self._numbers) + 1}")

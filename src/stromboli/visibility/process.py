@@ -14,7 +14,7 @@ from pathlib import Path
 
 import msgspec
 
-from stromboli.visibility.questions import Question, VisibilityAnswer
+from stromboli.visibility.questions import VisibilityAnswer
 
 MAX_SECONDS = 45.0
 """Below the minute for which an API server waits."""
@@ -61,7 +61,7 @@ class AnsweringProcess:
         self._command = (*command, *(f"--plugin={reference}" for reference in plugins))
         self._seconds = seconds
 
-    async def answer(self, question: Question, dump: Path) -> VisibilityAnswer:
+    async def answer(self, question: msgspec.Struct, dump: Path) -> VisibilityAnswer:
         """Raises AnswerFailed, OSError."""
         process = await asyncio.create_subprocess_exec(
             *self._command, str(dump),
@@ -80,7 +80,7 @@ class AnsweringProcess:
         if process.returncode:
             last = errors.decode(errors="replace").strip().rpartition("\n")[2]  # may name objects of others
             _log.error("answering process failed", extra={"code": process.returncode, "error": last[:300]})
-            raise AnswerFailed("the answering process failed; the log of the scheduler contains the cause")
+            raise AnswerFailed("the answering process failed; the log of the server contains the cause")
         return _DECODER.decode(output)  # not the result, which may have millions of values
 
     def _environment(self, dump: Path) -> dict[str, str]:

@@ -100,10 +100,10 @@ class EchoingProcess(AnsweringProcess):
         default=lambda question: VisibilityAnswer(result=question.resource)
     )
 
-    async def answer(self, question: Question, dump: Path) -> VisibilityAnswer:
+    async def answer(self, question: msgspec.Struct, dump: Path) -> VisibilityAnswer:
         assert dump.exists()
         self.questions.append(msgspec.json.decode(msgspec.json.encode(question), type=Question))
-        return self.outcome(question)
+        return self.outcome(self.questions[-1])
 
 
 @pytest.fixture

@@ -30,11 +30,11 @@ TEXTS = {
 @pytest.mark.parametrize("case", TEXTS)
 def test_names_of_other_namespaces_become_numbers(case: str) -> None:
     text, expected = TEXTS[case]
-    assert HiddenNames("team-a", OTHERS).hide(text) == expected
+    assert HiddenNames(("team-a",), OTHERS).hide(text) == expected
 
 
 def test_keys_of_data_are_hidden_like_values() -> None:
-    names = HiddenNames("team-a", OTHERS)
+    names = HiddenNames(("team-a",), OTHERS)
     value = {"team-b/x": ["team-b/x", {"why": "for team-b/y"}], "team-a/z": 3}
     assert names.in_values(value) == {
         "other-namespace/1": ["other-namespace/1", {"why": "for other-namespace/2"}], "team-a/z": 3
@@ -50,7 +50,7 @@ _AROUND = st.sampled_from(["", " ", ", ", "(", ")", ": ", "; ", ". ", "'", '"', 
 def test_no_key_of_another_namespace_remains(own: str, keys: list[tuple[str, str, str, str]]) -> None:
     others = {namespace for namespace, *_ in keys} - {own, "other-namespace"}
     text = "".join(f" {before}{namespace}/{name}{after} " for namespace, name, before, after in keys)
-    hidden = HiddenNames(own, others).hide(text)
+    hidden = HiddenNames((own,), others).hide(text)
     for namespace, name, *_ in keys:
         is_number = namespace.isdecimal() and name.isdecimal()
         if namespace in others and not is_number:

@@ -44,7 +44,7 @@ async def test_files_of_a_killed_process_are_in_the_folder_of_the_dump(tmp_path:
 async def test_cause_of_a_failure_is_logged_and_not_answered(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     with caplog.at_level(logging.ERROR), pytest.raises(AnswerFailed) as failed:
         await process(f"{LEAVES} sys.exit(3)").answer(QUESTION, written(tmp_path))
-    assert str(failed.value) == "the answering process failed; the log of the scheduler contains the cause"
+    assert str(failed.value) == "the answering process failed; the log of the server contains the cause"
     [record] = caplog.records
     assert (record.__dict__["code"], record.__dict__["error"]) == (3, "secret of team-b")
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -40,10 +40,11 @@ _ESCAPED = re.compile(r"\\(?:u[0-9a-f]{4}|.)")
 
 @dataclass(frozen=True, slots=True)
 class NamespaceScenario(Scenario):
-    """A scenario of which only the jobs of one namespace are shown, and others are counted."""
+    """A scenario of which only the jobs of some namespaces are shown, and others are counted."""
 
-    namespace: str = ""
-    names: HiddenNames = field(default_factory=lambda: HiddenNames("", ()))
+    #: The namespaces whose jobs are shown; None for all.
+    readable: Collection[str] | None = ()
+    names: HiddenNames = field(default_factory=lambda: HiddenNames((), ()))
 
     def plan(self) -> SchedulingPlan:
         """Run the cycles. Warnings about objects of others are left out."""
@@ -59,7 +60,7 @@ class NamespaceScenario(Scenario):
         return limited
 
     def _has(self, key: str) -> bool:
-        return key.startswith(f"{self.namespace}/")
+        return self.readable is None or key.partition("/")[0] in self.readable
 
     def advise(self, plan: SchedulingPlan, jobs: Sequence[str], *, is_brief: bool = False) -> list[Advice]:
         """Explain jobs. Changes of objects of other namespaces are not proposed."""
@@ -77,7 +78,7 @@ class NamespaceScenario(Scenario):
 def namespace_scenario(dump: Dump, question: Question, plugins: Sequence[str] = ()) -> NamespaceScenario:
     """Return the state of a dump, with the objects of the question. Invalid ones end the command."""
     contents, registry = dump.contents, read_registry(plugins)
-    present = list(_present(contents, dump.now))
+    present = list(present_objects(contents, dump.now))
     submitted = _read(question, contents.scheduler_names)
     submission = submit(present, submitted.objects, dump.now)
     configuration = (
@@ -91,17 +92,17 @@ def namespace_scenario(dump: Dump, question: Question, plugins: Sequence[str] = 
         unjudged=submitted.unjudged, inactive=submitted.inactive, shard=contents.shard, now=dump.now,
         default_queue=contents.default_queue, node_selector=contents.node_selector,
         selection=JobSelection(None if question.objects is None else submission, question.namespace),
-        is_live=True, registry=registry, namespace=question.namespace,
-        names=HiddenNames(question.namespace, _namespaces(present) | _words(question)),
+        is_live=True, registry=registry, readable=(question.namespace,),
+        names=HiddenNames((question.namespace,), namespaces_in(present) | words_of(question)),
     )  # fmt: skip
 
 
-def _namespaces(objects: Sequence[KubeObject]) -> set[str]:
+def namespaces_in(objects: Sequence[KubeObject]) -> set[str]:
     named = {entry.metadata.name for entry in objects if isinstance(entry, kube.Namespace)}
     return named | {entry.metadata.namespace for entry in objects if entry.metadata.namespace}
 
 
-def _words(question: Question) -> set[str]:
+def words_of(question: msgspec.Struct) -> set[str]:
     """Return the words of a question. They are hidden like namespaces: otherwise the answer would show which of them
     are namespaces, also by the beginning of a name.
     """
@@ -110,7 +111,7 @@ def _words(question: Question) -> set[str]:
     return words | {word.strip("-") for word in words}
 
 
-def _present(contents: Contents, now: float) -> Iterator[KubeObject]:
+def present_objects(contents: Contents, now: float) -> Iterator[KubeObject]:
     """Yield the objects with the decisions that are not written yet."""
     nodes = {placement.uid: placement.node for placement in contents.placements}
     leaving, moment = frozenset(contents.leaving), format_timestamp(now)

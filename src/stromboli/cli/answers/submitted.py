@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Any
 
 import msgspec
@@ -53,3 +53,11 @@ def check_submitted(objects: Sequence[KubeObject], namespace: str) -> None:
             raise Failure(f"{type(entry).kind_name} {entry.key} cannot be part of a question; these can: {kinds}")
         if entry.metadata.namespace != namespace:
             raise Failure(f"{type(entry).kind_name} {entry.key} is not in namespace {namespace}, that of the question")
+
+
+def check_readable(objects: Sequence[KubeObject], namespaces: Collection[str]) -> None:
+    """Check that objects are jobs of these namespaces only. Others end the command."""
+    for entry in objects:
+        check_submitted([entry], entry.metadata.namespace)
+        if entry.metadata.namespace not in namespaces:
+            raise Failure(f"{type(entry).kind_name} {entry.key} is in a namespace whose jobs you may not read")

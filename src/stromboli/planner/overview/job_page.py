@@ -80,10 +80,10 @@ def _pod(pod: kube.Pod, plan: SchedulingPlan) -> PodEntry:
     node, note = pod.spec.node_name or "", ""
     if not node and pod.key in plan.binds:
         note = f"the next cycle places it on {plan.binds[pod.key]}"
-    return PodEntry(metadata.name, _status(pod), node, seconds_of(metadata.creation_timestamp), note)
+    return PodEntry(metadata.name, status_of_pod(pod), node, seconds_of(metadata.creation_timestamp), note)
 
 
-def _status(pod: kube.Pod) -> str:
+def status_of_pod(pod: kube.Pod) -> str:
     """Return the status in few words: `Starting` is a pod with a node that does not run yet."""
     phase = pod.status.phase or "Pending"
     if pod.metadata.deletion_timestamp:

@@ -127,6 +127,15 @@ def obstacles_of(node: Node) -> Iterator[str]:
             yield f"taint {taint.key}{f'={taint.value}' if taint.value else ''}:{taint.effect}"
 
 
+def refusals_on(session: Session, row: int) -> dict[str, list[str]]:
+    """Return why waiting pods are not placed on one node: the jobs by reason."""
+    found: dict[str, list[str]] = {}
+    for job, reason, index in _refusals(session):
+        if row in index:
+            found.setdefault(reason, []).append(job)
+    return found
+
+
 def _refusals(session: Session) -> Iterator[tuple[str, str, Index]]:
     """Yield why nodes do not take waiting pods: the job, the reason, and the nodes. Each class is examined once."""
     examined: set[int] = set()

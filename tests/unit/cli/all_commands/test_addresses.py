@@ -14,6 +14,7 @@ OPTIONS = [
     ("binder", "--listen-address"),
     ("binder", "--healthz-address"),
     ("admission", "--webhook-address"),
+    ("console", "--console-address"),
 ]
 
 

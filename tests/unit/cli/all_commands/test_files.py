@@ -96,6 +96,12 @@ READ = {
     "scheduler --tls-private-key-file": (
         f"scheduler --master {NOWHERE} {ALONE} --tls-cert-file present --tls-private-key-file nowhere"
     ),
+    "console --kubeconfig": "console --kubeconfig nowhere",
+    "console --conf": f"console --master {NOWHERE} --conf nowhere",
+    "console --tls-cert-file": f"console --master {NOWHERE} --tls-cert-file nowhere --tls-private-key-file present",
+    "console --tls-private-key-file": (
+        f"console --master {NOWHERE} --tls-cert-file present --tls-private-key-file nowhere"
+    ),
     "binder --tls-cert-file": (
         f"binder --master {NOWHERE} {ALONE} --tls-cert-file nowhere --tls-private-key-file present"
     ),

@@ -24,6 +24,7 @@ NOT_RUN = (
     "stromboli scheduler",
     "stromboli controller",
     "stromboli binder",
+    "stromboli console",
     "stromboli admission --",
     "stromboli bindrequests",
     "stromboli plan -f job.yaml",

@@ -12,7 +12,9 @@ from stromboli.cli.options.settings import plugin_option
 from stromboli.cli.output import Failure
 
 if TYPE_CHECKING:
-    from stromboli.visibility.questions import VisibilityAnswer
+    from stromboli.cluster.dump.dump import Dump
+    from stromboli.console.questions import ConsoleQuestion
+    from stromboli.visibility.questions import Question, VisibilityAnswer
 
 _EPILOG = """\b
 Examples:
@@ -36,7 +38,8 @@ def answer(dump: str, history_address: str, plugins: tuple[str, ...]) -> None:
 
     The scheduler starts this command for questions of people who may not read the whole cluster. The question is JSON
     on the standard input, as the aggregated API defines it: resource, namespace, name, output, parameters, objects.
-    Names of other namespaces are replaced by numbers.
+    Names of other namespaces are replaced by numbers. The web console starts it as well, for questions that have the
+    field console.
     """
     click.echo(_encoded(_answered(sys.stdin.buffer.read(), dump, history_address, plugins)))
 
@@ -45,23 +48,40 @@ def _answered(text: bytes, dump: str, history_address: str, plugins: tuple[str, 
     """What is wrong with the question is part of the answer. An invalid dump ends the command."""
     import msgspec
 
-    from stromboli.cli.answers.answering import Asked
-    from stromboli.cli.answers.answering import answer as answered
-    from stromboli.cli.answers.state import namespace_scenario
     from stromboli.cluster.dump.dump import DumpError, read_dump
+    from stromboli.console.questions import ConsoleQuestion
     from stromboli.visibility.questions import Question, VisibilityAnswer
 
     try:
-        question: Question = msgspec.json.decode(text, type=Question)
+        is_of_console = "console" in msgspec.json.decode(text, type=dict[str, msgspec.Raw])
+        question: Question | ConsoleQuestion
+        if is_of_console:
+            question = msgspec.json.decode(text, type=ConsoleQuestion)
+        else:
+            question = msgspec.json.decode(text, type=Question)
         contents = read_dump(dump)
     except DumpError as error:
         raise Failure(error) from error
     except (msgspec.DecodeError, RecursionError) as error:
         return VisibilityAnswer(problem=f"the question is invalid: {error}")
     try:
-        return answered(Asked(question, namespace_scenario(contents, question, plugins), history_address))
+        return _answer(question, contents, history_address, plugins)
     except click.ClickException as error:
         return VisibilityAnswer(problem=error.format_message())
+
+
+def _answer(
+    question: Question | ConsoleQuestion, dump: Dump, history_address: str, plugins: tuple[str, ...]
+) -> VisibilityAnswer:
+    from stromboli.cli.answers.answering import Asked
+    from stromboli.cli.answers.answering import answer as answered
+    from stromboli.cli.answers.console import console_answer
+    from stromboli.cli.answers.state import namespace_scenario
+    from stromboli.visibility.questions import Question
+
+    if not isinstance(question, Question):
+        return console_answer(question, dump, plugins)
+    return answered(Asked(question, namespace_scenario(dump, question, plugins), history_address))
 
 
 def _encoded(found: VisibilityAnswer) -> bytes:

@@ -1,0 +1,1 @@
+"""The server: requests, their limits, and answers over HTTP."""
