@@ -65,9 +65,13 @@ def alone(trace: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, 
 def test_results_are_the_same_bytes_for_any_number_of_workers(
     trace: Path, alone: tuple[Path, str], tmp_path: Path
 ) -> None:
-    printed = compare(trace, tmp_path / "two", "--workers", "2", "-o", "json").stdout
+    report = ("--report", str(tmp_path / "report.html"))
+    printed = compare(trace, tmp_path / "two", "--workers", "2", "-o", "json", *report).stdout
     assert content(tmp_path / "two") == content(alone[0])
     assert printed == alone[1]
+    page = (tmp_path / "report.html").read_bytes()
+    compare(trace, alone[0], "--workers", "1", *report)
+    assert (tmp_path / "report.html").read_bytes() == page
     assert len(content(alone[0])) == 2 * SEEDS
 
 

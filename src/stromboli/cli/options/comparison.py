@@ -10,7 +10,7 @@ _WHOLE_FILE = click.Path(dir_okay=False)
 _FOLDER = click.Path(file_okay=False)
 #: The options that make a simulated trace a comparison.
 COMPARISON_PARAMETERS = (
-    "seeds", "workers", "dask", "results", "parquet", "pictures",
+    "seeds", "workers", "dask", "results", "parquet", "pictures", "report",
 )  # fmt: skip
 
 comparison_options = option_group(
@@ -29,6 +29,10 @@ comparison_options = option_group(
     ),
     click.option(
         "--parquet", metavar="FILE", type=_WHOLE_FILE, help="Write a row per job and run as an Apache Parquet file."
+    ),
+    click.option(
+        "--report", metavar="FILE", type=_WHOLE_FILE,
+        help="Write verdict, tables and pictures as one HTML file, which opens without a network.",
     ),
     click.option(
         "--pictures", metavar="DIR", type=_FOLDER,

@@ -7,21 +7,21 @@ from typing import TYPE_CHECKING
 
 import click
 
-from stromboli.cli.text.simulation import length_of
 from stromboli.cli.text.tables import Table, echo_table, echo_wrapped
+from stromboli.lab.comparison.text import figure_text
 
 if TYPE_CHECKING:
     from stromboli.lab.comparison.comparison import Comparison
     from stromboli.lab.comparison.statistics import MeanEstimate
 
-#: Columns of the table of policies, with the figure of each and its unit.
+#: Columns of the table of policies, with the figure of each.
 _COLUMNS = (
-    ("MEAN WAIT", "wait.mean", "s"), ("MEDIAN", "wait.median", "s"), ("P95", "wait.p95", "s"),
-    ("MAX", "wait.max", "s"), ("TURNAROUND", "turnaround.mean", "s"), ("SLOWDOWN", "slowdown.mean", ""),
-    ("MAKESPAN", "makespan", "s"), ("CPU", "utilisation.cpu", "%"), ("GPU", "utilisation.gpu", "%"),
-    ("FRAGMENTED", "fragmentation.mean", "%"), ("PREEMPTIONS", "preemptions", ""), ("LOST HOURS", "lostHours", ""),
-    ("UNFAIR", "fairness.deviation", "%"), ("JAIN QUEUES", "fairness.jainQueues", ""),
-    ("JAIN USERS", "fairness.jainUsers", ""),
+    ("MEAN WAIT", "wait.mean"), ("MEDIAN", "wait.median"), ("P95", "wait.p95"),
+    ("MAX", "wait.max"), ("TURNAROUND", "turnaround.mean"), ("SLOWDOWN", "slowdown.mean"),
+    ("MAKESPAN", "makespan"), ("CPU", "utilisation.cpu"), ("GPU", "utilisation.gpu"),
+    ("FRAGMENTED", "fragmentation.mean"), ("PREEMPTIONS", "preemptions"), ("LOST HOURS", "lostHours"),
+    ("UNFAIR", "fairness.deviation"), ("JAIN QUEUES", "fairness.jainQueues"),
+    ("JAIN USERS", "fairness.jainUsers"),
 )  # fmt: skip
 _WIDE = ("MEDIAN", "TURNAROUND", "LOST HOURS", "JAIN QUEUES", "JAIN USERS")
 _GROUP_TITLES = {"queues": "MEAN WAIT OF QUEUE", "sizes": "MEAN WAIT OF SIZE"}
@@ -44,10 +44,10 @@ def echo_comparison(comparison: Comparison, verdicts: Sequence[str], *, wide: bo
 def _echo_policies(comparison: Comparison, *, wide: bool) -> None:
     rows = {name: comparison.estimates(name) for name in comparison.policies}
     columns = [column for column in _COLUMNS if any(column[1] in row for row in rows.values())]
-    titles = [title for title, _, _ in columns]
+    titles = [title for title, _ in columns]
     table = Table(("POLICY", *titles), right=titles, wide=_WIDE)
     for name, row in rows.items():
-        table.add(name, *(cell(row.get(key), unit) for _, key, unit in columns))
+        table.add(name, *(figure_text(key, row.get(key)) for _, key in columns))
     echo_table(table, wide=wide)
 
 
@@ -58,7 +58,7 @@ def _echo_groups(comparison: Comparison, kind: str, title: str, *, wide: bool) -
     table = Table((title, "JOBS", *comparison.policies), right=("JOBS", *comparison.policies))
     for name in names[: None if wide else _MAX_ROWS]:
         found = [comparison.group_estimates(policy, kind, name) for policy in comparison.policies]
-        table.add(name, _count(found[0]), *(cell(each.get("wait.mean"), "s") for each in found))
+        table.add(name, _count(found[0]), *(figure_text("wait.mean", each.get("wait.mean")) for each in found))
     echo_table(table, wide=wide)
     if len(names) > _MAX_ROWS and not wide:
         click.echo(f"... {len(names) - _MAX_ROWS} more with -o wide")
@@ -66,19 +66,3 @@ def _echo_groups(comparison: Comparison, kind: str, title: str, *, wide: bool) -
 
 def _count(row: Mapping[str, MeanEstimate]) -> str:
     return f"{row['jobs'].mean:,.0f}" if "jobs" in row else "-"
-
-
-def cell(estimate: MeanEstimate | None, unit: str) -> str:
-    """Return `4m15s ±12s`, `57.1% ±0.2%`; without an interval only the mean."""
-    if estimate is None:
-        return "-"
-    mean = _text(estimate.mean, unit)
-    return mean if not estimate.margin else f"{mean} ±{_text(estimate.margin, unit)}"
-
-
-def _text(value: float, unit: str) -> str:
-    if unit == "s":
-        return length_of(value)
-    if unit == "%":
-        return f"{value:.1%}"
-    return f"{value:,.0f}" if value == int(value) else f"{value:,.2f}"

@@ -7,8 +7,8 @@ from typing import Any
 
 import click
 
-from stromboli.cli.text.simulation import length_of
 from stromboli.cli.text.tables import Table, echo_table, echo_wrapped
+from stromboli.core.model.values.times import format_length
 
 _FIGURES = ("JOBS", "WAITING", "MEAN WAIT", "MEDIAN", "P95", "MAX", "TURNAROUND", "SLOWDOWN")
 _WIDE = ("P95 SLOWDOWN", "KILLED", "PREEMPTIONS", "FAILURES", "LOST HOURS")
@@ -50,7 +50,7 @@ def _cells(figures: Mapping[str, Any]) -> list[str]:
 
 
 def _length(seconds: float | None) -> str:
-    return "-" if seconds is None else length_of(seconds)
+    return "-" if seconds is None else format_length(seconds)
 
 
 def _ratio(value: float | None) -> str:
@@ -60,9 +60,9 @@ def _ratio(value: float | None) -> str:
 def _closing(found: Mapping[str, Any]) -> str:
     started = found["wait"]
     parts = [
-        f"{length_of(found['seconds'])} in {found['cycles']:,} cycles",
+        f"{format_length(found['seconds'])} in {found['cycles']:,} cycles",
         f"mean wait {_length(started and started['mean'])}",
-        f"makespan {length_of(found['makespan'])}",
+        f"makespan {format_length(found['makespan'])}",
         *(f"{name} {part:.1%} in use" for name, part in found["utilisation"].items()),
     ]
     return "; ".join(parts) + "."

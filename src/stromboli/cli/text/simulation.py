@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from stromboli.cli.text.tables import Table, bold, echo_table, echo_wrapped
+from stromboli.core.model.values.times import format_length
 
 if TYPE_CHECKING:
     from stromboli.simulator.measurements import JobTimeline, SimulationMeasurements
@@ -47,7 +48,7 @@ def _jobs(records: Sequence[JobTimeline], start: float, why: Callable[[str], Seq
     )
     for record in records:
         times = [_clock(moment, start) for moment in (record.arrived, record.started, record.ended)]
-        waited = "-" if record.waited is None else length_of(record.waited)
+        waited = "-" if record.waited is None else format_length(record.waited)
         note = "" if record.started is not None else "; ".join(why(record.key)) or "not scheduled until the end"
         sizes, losses = map(str, (record.pods, record.minimum)), map(str, (record.evictions, record.lost))
         table.add(record.key, record.queue, *sizes, *times, waited, *losses, note=note)
@@ -79,7 +80,7 @@ def _waits(records: Sequence[JobTimeline], measured: SimulationMeasurements) -> 
 def _numbers(records: Sequence[JobTimeline], waits: Waits) -> list[str]:
     waiting = sum(1 for record in records if record.started is None)
     lengths = (waits.mean, waits.median, waits.p95, waits.longest)
-    return [str(len(records)), str(waiting), *(length_of(length) if waits.jobs else "-" for length in lengths)]
+    return [str(len(records)), str(waiting), *(format_length(length) if waits.jobs else "-" for length in lengths)]
 
 
 def _format_fractions(parts: Mapping[str, float]) -> str:
@@ -114,7 +115,7 @@ def _closing(measured: SimulationMeasurements) -> str:
     records = measured.jobs.values()
     started = sum(1 for record in records if record.started is not None)
     parts = [
-        f"{length_of(measured.end - measured.start)} from {moment(measured.start)} in {measured.cycles} cycles",
+        f"{format_length(measured.end - measured.start)} from {moment(measured.start)} in {measured.cycles} cycles",
         f"{started} of {len(records)} jobs started",
     ]
     if evicted := sum(record.evictions for record in records):
@@ -123,14 +124,4 @@ def _closing(measured: SimulationMeasurements) -> str:
 
 
 def _clock(moment: float | None, start: float) -> str:
-    return "-" if moment is None else f"+{length_of(moment - start)}"
-
-
-def length_of(seconds: float) -> str:
-    """`0s`, `12m30s`, `3h05m`."""
-    whole = round(seconds)
-    if whole < 60:
-        return f"{whole}s"
-    if whole < 3600:
-        return f"{whole // 60}m{whole % 60:02}s"
-    return f"{whole // 3600}h{whole % 3600 // 60:02}m"
+    return "-" if moment is None else f"+{format_length(moment - start)}"

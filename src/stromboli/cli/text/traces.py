@@ -8,8 +8,8 @@ from typing import Any
 
 import click
 
-from stromboli.cli.text.simulation import length_of
 from stromboli.cli.text.tables import Table, echo_table
+from stromboli.core.model.values.times import format_length
 
 _MAX_QUEUES = 10
 
@@ -22,7 +22,7 @@ def echo_summary(found: Mapping[str, Any], *, wide: bool = False) -> None:
     for title, key in (("RUN TIME", "runTime"), ("REQUESTED", "requested"), ("WAITED", "waited"), ("PODS", "pods")):
         values = found[key]
         if values is not None:
-            written = _number if key == "pods" else length_of
+            written = _number if key == "pods" else format_length
             table.add(title, *(written(values[name]) for name in ("mean", "median", "p95", "max")))
     if table.rows:
         echo_table(table)
@@ -55,7 +55,7 @@ def _facts(found: Mapping[str, Any]) -> list[tuple[str, str]]:
         ("Cluster", ", ".join(cluster) or "not known"),
         ("Jobs", f"{found['jobs']:,} of {len(found['users']):,} users" if found["users"] else f"{found['jobs']:,}"),
         ("Skipped", f"{rejected:,} rows"),
-        ("Arrivals", f"within {length_of(found['span'])}"),
+        ("Arrivals", f"within {format_length(found['span'])}"),
         ("Load", ", ".join(load) or "not known"),
         ("Statuses", ", ".join(f"{name} {jobs:,}" for name, jobs in found["statuses"].items())),
     ]

@@ -50,10 +50,14 @@ class ComparedRuns:
     planned: Sequence[PlannedRun]
     folder: RunFolder
     comparison: Comparison
+    verdicts: Sequence[str]
+    warnings: Sequence[str]
 
 
 def compare_policies(trace: str, until: float, output: str, confs: Sequence[str], **options: Any) -> None:
     """Run every policy with every seed, print the comparison and write its files."""
+    from stromboli.lab.comparison.verdict import verdicts_of
+
     reject_options(NOT_WITH_TRACES, "with --trace")
     reject_options(_NOT_COMPARED, "in a comparison")
     files = {name: options.pop(name) for name in FILE_PARAMETERS}
@@ -67,9 +71,11 @@ def compare_policies(trace: str, until: float, output: str, confs: Sequence[str]
     with _folder(own["results"]) as folder:
         planned = _planned(setting, policies, seeds)
         _run_missing(planned, folder, own["workers"] or os.cpu_count() or 1, own["dask"])
-        runs = ComparedRuns(planned, folder, _comparison(planned, folder, seeds))
+        comparison = _comparison(planned, folder, seeds)
+        every = [*of_cluster, *warnings, *_warnings_of_runs(comparison)]
+        runs = ComparedRuns(planned, folder, comparison, verdicts_of(comparison), every)
         write_files(runs, files)
-        _echo(runs.comparison, [*of_cluster, *warnings], output, is_silent=files["csv"] == "-")
+        _echo(runs, output, is_silent=files["csv"] == "-")
     if any("waiting" in run["outcomes"] for each in runs.comparison.runs.values() for run in each):
         click.get_current_context().exit(WAITING)
 
@@ -160,16 +166,18 @@ def _comparison(planned: Sequence[PlannedRun], folder: RunFolder, seeds: Sequenc
     return Comparison(planned[0].setting.trace.name, seeds, runs)
 
 
-def _echo(comparison: Comparison, warnings: Sequence[str], output: str, *, is_silent: bool) -> None:
-    from stromboli.cli.text.comparison import echo_comparison
-    from stromboli.lab.comparison.verdict import verdicts_of
+def _warnings_of_runs(comparison: Comparison) -> Iterator[str]:
+    yield from dict.fromkeys(text for runs in comparison.runs.values() for run in runs for text in run["warnings"])
 
-    of_runs = dict.fromkeys(text for runs in comparison.runs.values() for run in runs for text in run["warnings"])
-    verdicts, every = verdicts_of(comparison), [*warnings, *of_runs]
+
+def _echo(runs: ComparedRuns, output: str, *, is_silent: bool) -> None:
+    from stromboli.cli.text.comparison import echo_comparison
+
+    comparison, verdicts = runs.comparison, runs.verdicts
     printout = Printout(
         tables=lambda wide: echo_comparison(comparison, verdicts, wide=wide),
-        data=lambda: {**comparison.as_plain(verdicts), "warnings": every},
-        names=lambda: (f"policy/{name}" for name in comparison.policies), warnings=every,
+        data=lambda: {**comparison.as_plain(verdicts), "warnings": list(runs.warnings)},
+        names=lambda: (f"policy/{name}" for name in comparison.policies), warnings=list(runs.warnings),
     )  # fmt: skip
     if not is_silent:
         printout.echo(output)

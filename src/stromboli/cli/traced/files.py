@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import shlex
+import sys
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,8 +22,11 @@ if TYPE_CHECKING:
     from stromboli.simulator.results.run import SimulationRun
 
 #: The options that name files, or describe them.
-FILE_PARAMETERS = ("csv", "parquet", "pictures")
-_LIBRARIES = {"parquet": "pyarrow", "pictures": "vl_convert"}
+FILE_PARAMETERS = ("csv", "parquet", "pictures", "report")
+_LIBRARIES = {"parquet": "pyarrow", "pictures": "vl_convert", "report": "vl_convert"}
+
+#: Options that decide where runs are done, with a value each.
+_WHERE = ("--workers", "--dask", "--results")
 
 
 def check_files(files: Mapping[str, Any], output: str) -> None:
@@ -55,6 +60,8 @@ def write_files(runs: ComparedRuns, files: Mapping[str, Any]) -> None:
             _write_parquet(runs, Path(files["parquet"]))
         if files["pictures"]:
             _write_pictures(runs, Path(files["pictures"]))
+        if files["report"]:
+            _write_report(runs, files["report"])
     except OSError as error:
         raise Failure(f"{error.filename or ''}: {error.strerror or error}") from error
 
@@ -105,3 +112,27 @@ def _write_pictures(runs: ComparedRuns, folder: Path) -> None:
     from stromboli.lab.pictures.files import write_pictures
 
     write_pictures(_pictures(runs), folder)
+
+
+def _write_report(runs: ComparedRuns, target: str) -> None:
+    from stromboli.lab.report.content import Report
+    from stromboli.lab.report.page import report_page
+
+    policies = {planned.policy.label: planned.policy.text for planned in runs.planned}
+    report = Report(
+        runs.comparison, runs.verdicts, list(_pictures(runs)), policies, runs.warnings, _command(sys.argv[1:])
+    )
+    with written_target(target) as file:
+        file.write(report_page(report))
+
+
+def _command(arguments: Sequence[str]) -> str:
+    """Return the command without what does not change its results."""
+    kept, left = [], iter(arguments)
+    for argument in left:
+        name, separator, _ = argument.partition("=")
+        if name not in _WHERE:
+            kept.append(argument)
+        elif not separator:
+            next(left, None)
+    return shlex.join(("stromboli", *kept))

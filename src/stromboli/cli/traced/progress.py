@@ -7,7 +7,7 @@ import time
 
 import click
 
-from stromboli.cli.text.simulation import length_of
+from stromboli.core.model.values.times import format_length
 
 
 class ComparisonProgress:
@@ -39,5 +39,5 @@ class ComparisonProgress:
         text = f"{self._done} of {self._total} runs"
         if ended := self._done - self._known:
             left = (now - self._began) / ended * (self._total - self._done)
-            return f"{text}, about {length_of(left)} left"
+            return f"{text}, about {format_length(left)} left"
         return f"{text}, {self._known} of them kept from before" if self._known else text

@@ -8,5 +8,6 @@ dask         workers of a Dask cluster
 statistics   means, confidence intervals and paired differences over seeds
 metrics      the compared figures
 comparison   all figures of all policies
+text         figures as text
 verdict      the difference as a sentence
 """

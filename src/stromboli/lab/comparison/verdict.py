@@ -47,9 +47,9 @@ def _waiting(wait: PairedDifference | None, base: str) -> str:
     if wait is None or wait.relative is None:
         return f"cannot be compared with {base} by mean wait"
     if not wait.absolute.is_clear:
-        detail = "" if wait.relative.margin is None else f" ({_percent(wait.relative, signed=True)})"
+        detail = "" if wait.relative.margin is None else f" ({percent_text(wait.relative, signed=True)})"
         return f"waits as long as {base}, as far as these seeds show{detail}"
-    return f"waits {_percent(wait.relative)} {'less' if wait.absolute.mean < 0 else 'more'} than {base}"
+    return f"waits {percent_text(wait.relative)} {'less' if wait.absolute.mean < 0 else 'more'} than {base}"
 
 
 def _phrases(differences: Iterable[PairedDifference]) -> list[str]:
@@ -66,10 +66,11 @@ def _phrase(each: PairedDifference) -> str:
         return f"{abs(each.absolute.mean):,.4g} {each.metric.title} instead of none"
     if abs(each.relative.mean) < _LEAST:
         return ""
-    return f"{_percent(each.relative)} {direction} {each.metric.title}"
+    return f"{percent_text(each.relative)} {direction} {each.metric.title}"
 
 
-def _percent(estimate: MeanEstimate, *, signed: bool = False) -> str:
+def percent_text(estimate: MeanEstimate, *, signed: bool = False) -> str:
+    """Return `12 % ± 3 %`."""
     mean = 100 * (estimate.mean if signed else abs(estimate.mean))
     text = _number(mean) if not signed else f"{'+' if mean >= 0 else ''}{_number(mean)}"
     return f"{text} %" if not estimate.margin else f"{text} % ± {_number(100 * estimate.margin)} %"

@@ -77,10 +77,10 @@ def job_groups(run: SimulationRun) -> tuple[str, NDArray[np.int64], list[str]]:
 
 
 def _largest(run: SimulationRun, codes: NDArray[np.int32], texts: Sequence[str]) -> tuple[NDArray[np.int64], list[str]]:
-    if len(texts) <= _MAX_GROUPS:
-        return codes.astype(np.int64), list(texts)
     work = np.bincount(codes, weights=requests_of(run.jobs, "cpu"), minlength=len(texts))
-    largest = sorted(np.argsort(-work, kind="stable")[: _MAX_GROUPS - 1].tolist())
+    kept = len(texts) if len(texts) <= _MAX_GROUPS else _MAX_GROUPS - 1
+    largest = sorted(np.argsort(-work, kind="stable")[:kept].tolist(), key=lambda code: texts[code])
     places = np.full(len(texts), len(largest), dtype=np.int64)
     places[largest] = np.arange(len(largest))
-    return places[codes], [*(texts[each] for each in largest), "others"]
+    names = [texts[code] or "none" for code in largest]
+    return places[codes], names if kept == len(texts) else [*names, "others"]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -19,15 +19,22 @@ WIDTH, HEIGHT = 720, 220
 #: Names of units of time with their seconds, and the shortest span that is measured in them.
 _UNITS = (("days", 86400, 4 * 86400), ("hours", 3600, 3 * 3600), ("minutes", 60, 3 * 60), ("seconds", 1, 0))
 _DIGITS = 5
+#: The height of title, axis and legend.
+_FRAME = 90
 
 
-def spec(title: str | Sequence[str], rows: Rows, *, height: int | Mapping[str, float] = HEIGHT, **parts: Any) -> Spec:
+def spec(title: str | Sequence[str], rows: Rows, *, height: int = HEIGHT, **parts: Any) -> Spec:
     """Return a specification of fixed width; a page may set another one."""
     return {
         "$schema": _SCHEMA, "title": title, "width": WIDTH, "height": height,
-        "autosize": {"type": "fit-x" if isinstance(height, Mapping) else "fit", "contains": "padding"},
+        "autosize": {"type": "fit", "contains": "padding"},
         "data": {"values": rows}, **parts,
     }  # fmt: skip
+
+
+def height_of(rows: int, each: float) -> int:
+    """Return the height of a picture with rows, with its title and axis."""
+    return round(rows * each) + _FRAME
 
 
 def labelled(runs: Iterable[SimulationRun]) -> Iterator[tuple[str, SimulationRun]]:

@@ -10,7 +10,7 @@ import numpy as np
 
 from stromboli.lab.measures.usage import AttemptSpans
 from stromboli.lab.pictures.bars import DrawnAttempts, began_to_wait, drawn_attempts, job_groups, with_running
-from stromboli.lab.pictures.drawing import Rows, Spec, colour_field, in_unit, spec, time_field, tooltips
+from stromboli.lab.pictures.drawing import Rows, Spec, colour_field, height_of, in_unit, spec, time_field, tooltips
 from stromboli.simulator.results.job_table import JobOutcome
 from stromboli.simulator.results.run import SimulationRun
 
@@ -105,7 +105,7 @@ def _gantt(
     return spec(
         title,
         rows,
-        height={"step": round(min(max(_TALL / max(len(order), 1), 5), 18), 1)},
+        height=height_of(len(order), min(max(_TALL / max(len(order), 1), 5), 18)),
         encoding={
             "x": time_field("from", unit, scale=scale), "x2": {"field": "to"},
             "y": {

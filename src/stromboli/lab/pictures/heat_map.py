@@ -9,7 +9,7 @@ from stromboli.core.model.devices.gpu_fractions import WHOLE
 from stromboli.lab.measures.fragmentation import fragmentation_by_node
 from stromboli.lab.measures.usage import node_usage, primary_resource
 from stromboli.lab.measures.windows import Windows
-from stromboli.lab.pictures.drawing import Rows, Spec, in_unit, spec, time_field, tooltips
+from stromboli.lab.pictures.drawing import Rows, Spec, height_of, in_unit, spec, time_field, tooltips
 from stromboli.lab.pictures.over_time import RESOURCE_TITLES
 from stromboli.simulator.results.run import SimulationRun
 
@@ -62,7 +62,7 @@ def _map(
     return spec(
         title,
         rows,
-        height={"step": 12 if len(labels) > 8 else 20},
+        height=height_of(len(labels), 12 if len(labels) > 8 else 20),
         mark={"type": "bar", "aria": False},
         encoding={
             "x": time_field("from", unit), "x2": {"field": "to"}, "y": {**order, "axis": {"labelLimit": 120}},

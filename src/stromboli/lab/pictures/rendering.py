@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, Any
 
 from stromboli.lab.extra import MissingExtra
@@ -13,6 +14,8 @@ if TYPE_CHECKING:
 _VEGA_LITE = "6.4"
 #: Dots of PNG per unit of the specification.
 _SCALE = 2
+_ID = re.compile(r' id="([^"]+)"')
+_ID_USE = re.compile(r'( id="|url\(#)([^")]+)([")])')
 
 
 def theme(ink: str, background: str | None) -> dict[str, Any]:
@@ -33,12 +36,14 @@ def theme(ink: str, background: str | None) -> dict[str, Any]:
 _ON_PAPER = theme("#333", "white")
 
 
-def svg_of(spec: Spec, config: dict[str, Any] | None = None) -> str:
-    """Raises MissingExtra."""
+def svg_of(spec: Spec, config: dict[str, Any] | None = None, prefix: str = "") -> str:
+    """Return the same text in every process. The prefix is that of its ids in a page. Raises MissingExtra."""
     svg: str = _converter().vegalite_to_svg(
         spec, vl_version=_VEGA_LITE, config=config or _ON_PAPER, allowed_base_urls=[]
     )
-    return svg
+    # the library numbers the ids of all pictures of a process
+    ids = {name: f"{prefix}{number}" for number, name in enumerate(dict.fromkeys(_ID.findall(svg)))}
+    return _ID_USE.sub(lambda found: found[1] + ids.get(found[2], found[2]) + found[3], svg)
 
 
 def png_of(spec: Spec) -> bytes:

@@ -34,7 +34,7 @@ def slowdown_by_size(runs: Iterable[SimulationRun]) -> Spec:
     sizes = sorted({row["size"] for row in rows}, key=_order)
     offset = {"field": "policy", "sort": list(dict.fromkeys(row["policy"] for row in rows))}
     return spec(
-        "Bounded slowdown by size (mean; line from median to 95 %)",
+        "Bounded slowdown by size",
         rows,
         encoding={
             "x": {
@@ -53,7 +53,7 @@ def slowdown_by_size(runs: Iterable[SimulationRun]) -> Spec:
 
 
 def _value(name: str) -> dict[str, object]:
-    return {"field": name, "type": "quantitative", "title": "slowdown", "scale": {"type": "log"}}
+    return {"field": name, "type": "quantitative", "title": "mean, and median to p95", "scale": {"type": "log"}}
 
 
 def _order(size: str) -> float:

@@ -144,6 +144,7 @@ WRITTEN = {
     "simulate --results",
     "simulate --parquet",
     "simulate --pictures",
+    "simulate --report",
 }
 
 

@@ -150,7 +150,9 @@ def _rectangles(svg: str) -> int:
 
 
 def test_pictures_are_rendered_without_a_browser(run: SimulationRun) -> None:
-    assert _rectangles(svg_of(node_gantt(run))) == 10
+    svg = svg_of(node_gantt(run))
+    assert _rectangles(svg) == 10
+    assert svg_of(node_gantt(run)) == svg
     assert png_of(node_map(run)).startswith(b"\x89PNG")
 
 

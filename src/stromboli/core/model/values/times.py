@@ -36,3 +36,13 @@ def date_of(moment: float) -> datetime:
 def format_timestamp(moment: float) -> str:
     """Format a timestamp as Kubernetes does, to the second."""
     return date_of(moment).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+def format_length(seconds: float) -> str:
+    """Format a duration for people, without small parts: `0s`, `12m30s`, `3h05m`."""
+    whole = round(seconds)
+    if whole < 60:
+        return f"{whole}s"
+    if whole < 3600:
+        return f"{whole // 60}m{whole % 60:02}s"
+    return f"{whole // 3600}h{whole % 3600 // 60:02}m"
