@@ -15,6 +15,7 @@ from benchmarks import (
     hostile,
     job_controller,
     job_list,
+    ledger,
     live,
     local_cluster,
     quality,
@@ -215,6 +216,11 @@ WORKLOADS: dict[str, tuple[Workload, Parameters, str]] = {
         quality.victims,
         {"worlds": 200},
         "victims in small random worlds, compared with the optimum",
+    ),
+    "ledger": (
+        ledger.ledger,
+        {"jobs": 1_000_000},
+        "the usage ledger of a history of a million jobs",
     ),
     "forecast": (
         forecast.forecast,

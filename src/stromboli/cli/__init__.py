@@ -95,6 +95,7 @@ SECTIONS = {
         "jobs": LazyCommand("cluster.jobs", "List jobs, their places in their queues, and why they wait."),
         "job": LazyCommand("cluster.job", "Show one job: its pods, why it waits, and what would help."),
         "history": LazyCommand("cluster.history", "Show what happened to jobs: starts, evictions, failures."),
+        "usage": LazyCommand("cluster.usage", "Show what queues, users, namespaces and jobs have used, and its price."),
         "queues": LazyCommand("cluster.queues", "Show the tree of queues: deserved, used, borrowed, waiting jobs."),
         "nodes": LazyCommand("cluster.nodes", "Show what is free on each node, and what keeps it unused."),
         "priority": LazyCommand("cluster.priority", "Show the order of a job's queue, with the keys of every plugin."),

@@ -6,6 +6,7 @@
     databases/   SQLite and PostgreSQL
     writer       the thread that writes records, off the scheduling path
     query        rows for `stromboli history` and for endpoints
+    usage/       what queues, users, namespaces and jobs have used
     run_times    run times of earlier completions
 
 Records are idempotent: each column keeps the first value that was reported, and everything else is calculated from

@@ -26,7 +26,22 @@ _FIRST = (
     "CREATE INDEX jobs_ended ON jobs (ended)",
     "CREATE INDEX jobs_created ON jobs (created)",
 )
-MIGRATIONS: tuple[tuple[str, ...], ...] = (_FIRST,)
+#: Runs of pods are charged to accounts: see `charges`.
+_ACCOUNTS = (
+    """CREATE TABLE accounts (
+        id BIGINT PRIMARY KEY, namespace TEXT NOT NULL, queue TEXT NOT NULL, user_name TEXT NOT NULL,
+        requests TEXT NOT NULL, UNIQUE (namespace, queue, user_name, requests))""",
+    "ALTER TABLE pods ADD COLUMN account BIGINT",
+    """INSERT INTO accounts (id, namespace, queue, user_name, requests)
+        SELECT row_number() OVER (), namespace, queue, user_name, requests FROM (
+            SELECT DISTINCT j.namespace, j.queue, j.user_name, COALESCE(p.requests, '{}') AS requests
+            FROM pods AS p JOIN jobs AS j ON p.job = j.uid WHERE p.started IS NOT NULL) AS found""",
+    """UPDATE pods SET account = a.id FROM accounts AS a, jobs AS j
+        WHERE j.uid = pods.job AND pods.started IS NOT NULL AND a.namespace = j.namespace AND a.queue = j.queue
+        AND a.user_name = j.user_name AND a.requests = COALESCE(pods.requests, '{}')""",
+    "CREATE INDEX pods_usage ON pods (ended, started, account)",
+)
+MIGRATIONS: tuple[tuple[str, ...], ...] = (_FIRST, _ACCOUNTS)
 VERSION = len(MIGRATIONS)
 
 
@@ -50,7 +65,7 @@ def check_version(database: Database) -> None:
 def migrate(database: Database) -> None:
     """Bring the tables to the present version. Raises HistoryError if they are of a newer one."""
     with database.transaction():
-        database.lock_schema()
+        database.lock()
         found = version_of(database)
         if found > VERSION:
             raise HistoryError(

@@ -19,6 +19,7 @@ from stromboli.history.databases.opening import open_for_writing
 from stromboli.history.records import RecordedJob, RecordedPod, merged_job, merged_pod
 from stromboli.history.retention import HistoryBounds, Retention
 from stromboli.history.statements import close_missing, jobs_of, refresh, write_jobs, write_pods
+from stromboli.history.usage.charges import charge
 
 log = logging.getLogger("stromboli.history")
 
@@ -235,3 +236,4 @@ def _write(database: Database, batch: _Batch) -> None:
             changed |= close_missing(database, found.scheduler, found.jobs, found.pods, found.moment)
         if changed:
             refresh(database, changed)
+            charge(database, changed)

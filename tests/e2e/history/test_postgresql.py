@@ -14,6 +14,8 @@ from stromboli.history.query import HistoryFilter, pods_of, query
 from stromboli.history.retention import HistoryBounds
 from stromboli.history.run_times import learned_run_times
 from stromboli.history.schema import VERSION
+from stromboli.history.usage.reports import usage_of
+from stromboli.history.usage.runs import load_runs
 from stromboli.history.writer import HistoryWriter
 from testbed.postgresql import PostgresqlMissing, PostgresqlServer
 from tests.testing.histories import (
@@ -58,6 +60,34 @@ def test_both_databases_answer_queries_alike(dsn: str, tmp_path: Path) -> None:
         for job in query(file, everything).jobs:
             assert pods_of(server, job.uid) == pods_of(file, job.uid)
         assert learned_run_times(server) == learned_run_times(file)
+        for by in (["queue", "user"], ["namespace", "job"]):
+            period = START + 600.5, START + 12_000
+            assert usage_of(server, *period, by) == usage_of(file, *period, by)
+        assert [len(load_runs(database)[0]) for database in (server, file)] == [26, 26]
+
+
+def test_schedulers_that_share_a_server_charge_the_same_accounts(dsn: str) -> None:
+    """Both start pods of equal jobs at once, so that each would add the account."""
+    barrier = threading.Barrier(2)
+
+    def record(name: str) -> None:
+        writer = HistoryWriter(dsn, UNBOUNDED)
+        for number in range(20):
+            job = recorded_job(f"{name}-{number}", queue="shared", user_name=f"user-{number}", scheduler=name)
+            writer.submit([job], [recorded_pod(f"{name}-{number}", start=0, end=10)])
+            barrier.wait(30)
+            writer.work()
+        writer.disconnect()
+
+    with opened_for_writing(dsn):
+        threads = [threading.Thread(target=record, args=(name,)) for name in ("one", "other")]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+    with opened(dsn) as database:
+        assert [entry.pod_seconds for entry in usage_of(database, START, START + 60, ["user"])] == [20] * 20
+        assert database.rows("SELECT count(*) FROM accounts")[0][0] == 20
 
 
 def test_bounds_and_what_is_gone_are_kept_alike(dsn: str, tmp_path: Path) -> None:

@@ -16,6 +16,7 @@ from stromboli.history.databases.opening import check_address, open_for_reading,
 from stromboli.history.query import HistoryFilter, query
 from stromboli.history.retention import HistoryBounds
 from stromboli.history.schema import VERSION
+from stromboli.history.usage.reports import usage_of
 from stromboli.history.writer import HistoryWriter
 from tests.testing.histories import (
     START,
@@ -129,6 +130,8 @@ def test_file_is_intact_and_counts_nothing_twice_after_kill_9(tmp_path: Path) ->
     write_records(str(tmp_path / "fresh.db"), *example_records())
     with opened(path) as killed, opened(tmp_path / "fresh.db") as fresh:
         assert query(killed, HistoryFilter()).jobs == query(fresh, HistoryFilter()).jobs
+        by = ["queue", "user"]
+        assert usage_of(killed, START, START + 86_400, by) == usage_of(fresh, START, START + 86_400, by)
 
 
 def test_what_is_gone_after_a_restart_ends_with_an_unknown_outcome(tmp_path: Path) -> None:

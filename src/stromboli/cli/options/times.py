@@ -8,6 +8,8 @@ from typing import Any
 
 import click
 
+from stromboli.cli.options.settings import DURATION
+
 
 class Timestamp(click.ParamType[float]):
     """A time in the format of RFC 3339, as seconds since the epoch."""
@@ -25,7 +27,23 @@ class Timestamp(click.ParamType[float]):
         return moment
 
 
-TIMESTAMP = Timestamp()
+class Since(click.ParamType[float]):
+    """A duration before the present as a negative number, or a time."""
+
+    name = "time"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
+        if isinstance(value, float):
+            return value
+        return TIMESTAMP.convert(value, param, ctx) if "T" in value else -DURATION.convert(value, param, ctx)
+
+
+TIMESTAMP, SINCE = Timestamp(), Since()
+
+
+def moment_of(since: float, now: float) -> float:
+    """Return the moment that a value of `SINCE` means; the beginning of time for 0."""
+    return since if since > 0 else now + since if since else 0.0
 
 
 def now_option(about: str) -> Callable[[Any], Any]:

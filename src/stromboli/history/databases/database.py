@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager
 from typing import Any, Protocol
+
+#: Rows of a part of a large query.
+BATCH = 20_000
 
 Column = tuple[str, str]
 """Name and type of a column: TEXT, BIGINT or DOUBLE PRECISION."""
@@ -27,6 +30,9 @@ class Database(Protocol):
     def rows(self, statement: str, *parameters: object) -> list[Sequence[Any]]:
         """Return the rows of a query."""
 
+    def batches(self, statement: str, *parameters: object) -> Iterator[list[Sequence[Any]]]:
+        """Return the rows of a large query in parts, so that they are never in memory together."""
+
     def transaction(self) -> AbstractContextManager[None]:
         """Commit at the end, or roll back at an error."""
 
@@ -36,8 +42,8 @@ class Database(Protocol):
     def has_table(self, name: str) -> bool:
         """Report whether a table exists."""
 
-    def lock_schema(self) -> None:
-        """Keep other processes from migrating until the end of the transaction."""
+    def lock(self) -> None:
+        """Keep other processes from migrating, and from adding accounts, until the end of the transaction."""
 
     def size(self) -> int:
         """Return the bytes in use."""

@@ -6,7 +6,7 @@ import contextlib
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from stromboli.history.databases.database import Column, HistoryError
+from stromboli.history.databases.database import BATCH, Column, HistoryError
 
 _CONNECT_SECONDS = 10
 #: A number for the advisory lock of migrations.
@@ -37,6 +37,12 @@ class PostgresqlDatabase:
         with self._errors():
             return list(self._connection.execute(_own(statement), parameters).fetchall())
 
+    def batches(self, statement: str, *parameters: object) -> Iterator[list[Sequence[Any]]]:
+        with self._errors(), self._connection.transaction(), self._connection.cursor(name="batches") as cursor:
+            cursor.execute(_own(statement), parameters)
+            while rows := cursor.fetchmany(BATCH):
+                yield list(rows)
+
     @contextlib.contextmanager
     def transaction(self) -> Iterator[None]:
         with self._errors(), self._connection.transaction():
@@ -49,12 +55,13 @@ class PostgresqlDatabase:
     def has_table(self, name: str) -> bool:
         return self.rows("SELECT to_regclass(?)", name)[0][0] is not None
 
-    def lock_schema(self) -> None:
+    def lock(self) -> None:
         self.rows("SELECT pg_advisory_xact_lock(?)", _LOCK)
 
     def size(self) -> int:
         """Return the size of the rows: the files do not shrink when rows are deleted."""
-        sums = (f"(SELECT COALESCE(sum(pg_column_size(t.*)), 0) FROM {table} AS t)" for table in ("jobs", "pods"))  # noqa: S608
+        tables = ("jobs", "pods", "accounts")
+        sums = (f"(SELECT COALESCE(sum(pg_column_size(t.*)), 0) FROM {table} AS t)" for table in tables)  # noqa: S608
         return int(self.rows(f"SELECT {' + '.join(sums)}")[0][0])
 
     def reclaim(self) -> None:

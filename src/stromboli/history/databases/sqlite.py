@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
-from stromboli.history.databases.database import Column, HistoryError
+from stromboli.history.databases.database import BATCH, Column, HistoryError
 
 _BUSY_SECONDS = 10.0
 
@@ -50,6 +50,12 @@ class SqliteDatabase:
         with self._errors():
             return self._connection.execute(statement, parameters).fetchall()
 
+    def batches(self, statement: str, *parameters: object) -> Iterator[list[Sequence[Any]]]:
+        with self._errors():
+            found = self._connection.execute(statement, parameters)
+            while rows := found.fetchmany(BATCH):
+                yield rows
+
     @contextlib.contextmanager
     def transaction(self) -> Iterator[None]:
         self.execute("BEGIN IMMEDIATE")
@@ -68,7 +74,7 @@ class SqliteDatabase:
     def has_table(self, name: str) -> bool:
         return bool(self.rows("SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = ?", name))
 
-    def lock_schema(self) -> None:
+    def lock(self) -> None:
         """A transaction that writes excludes all others."""
 
     def size(self) -> int:

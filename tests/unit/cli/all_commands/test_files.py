@@ -62,6 +62,8 @@ READ = {
     "queue close --kubeconfig": "queue close --kubeconfig nowhere a",
     "queue delete --kubeconfig": "queue delete --kubeconfig nowhere a",
     "history --kubeconfig": "history --kubeconfig nowhere",
+    "usage --kubeconfig": "usage --kubeconfig nowhere",
+    "usage --prices": "usage --prices nowhere",
     "job -f": "job -f nowhere train",
     "job --conf": "job -f cluster --conf nowhere train",
     "priority -f": "priority -f nowhere train",

@@ -11,8 +11,8 @@ from stromboli.cli.answers.asking import ask_for, asking_options
 from stromboli.cli.options.connection import kubeconfig_options
 from stromboli.cli.options.history import find_history, history_option, open_history
 from stromboli.cli.options.listing import namespace_options, scope_of, watch_option
-from stromboli.cli.options.settings import DURATION, output_option, reject_options
-from stromboli.cli.options.times import TIMESTAMP, clock_unless, now_option
+from stromboli.cli.options.settings import output_option, reject_options
+from stromboli.cli.options.times import SINCE, clock_unless, now_option
 from stromboli.cli.output import Failure
 from stromboli.cli.text.tables import on_terminal
 from stromboli.cli.watching import HISTORY_SECONDS, watch_rows
@@ -44,24 +44,13 @@ Exit codes:
 """
 
 
-class _Since(click.ParamType[float]):
-    """A duration before the present as a negative number, or a time."""
-
-    name = "time"
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
-        if isinstance(value, float):
-            return value
-        return TIMESTAMP.convert(value, param, ctx) if "T" in value else -DURATION.convert(value, param, ctx)
-
-
 @click.command(epilog=_EPILOG)
 @click.argument("job", default="")
 @namespace_options
 @click.option("--queue", default="", metavar="NAME", help="Only jobs of one queue.")
 @click.option("--state", "states", multiple=True, type=click.Choice(_STATES), help="Only jobs in a state. Repeatable.")
 @click.option(
-    "--since", type=_Since(), default="1d", show_default=True, metavar="TIME",
+    "--since", type=SINCE, default="1d", show_default=True, metavar="TIME",
     help="Only jobs that waited or ran since then: a duration (2d, 6h), a time, or 0 for all. A JOB is always shown.",
 )  # fmt: skip
 @click.option(
@@ -130,7 +119,7 @@ def filter_of(
         raise Failure(f"state {', '.join(unknown)} is not one of {', '.join(_STATES)}")
     if limit and not limit.isdecimal():
         raise Failure(f"limit {limit!r} is not a number")
-    return _filter(namespace, job, now, _Since().convert(since or "1d", None, None), queue, states, int(limit or 0))
+    return _filter(namespace, job, now, SINCE.convert(since or "1d", None, None), queue, states, int(limit or 0))
 
 
 def _filter(

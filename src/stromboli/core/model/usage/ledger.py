@@ -16,6 +16,8 @@ from stromboli.core.model.usage.past_usage import Account, AccountTable, PastUsa
 from stromboli.core.model.usage.sums import RunEvents, WindowedSums
 
 _STARTED, _ENDED = 1, -1
+#: Entries that are added to sums at once, to save memory.
+_PART = 200_000
 
 
 class UsageLedger:
@@ -49,6 +51,12 @@ class UsageLedger:
         self._accounts.append(account)
         self._signs.append(sign)
 
+    def enter(self, events: RunEvents) -> None:
+        """Enter many starts or ends."""
+        self._moments.frombytes(events.moments.tobytes())
+        self._accounts.frombytes(events.accounts.tobytes())
+        self._signs.frombytes(events.signs.tobytes())
+
     def at(self, now: float, decay: UsageDecay, axis: ResourceAxis, size: int) -> PastUsage:
         """Return the usage at a moment, which must not be before those of earlier calls."""
         seconds = self._sums_of(decay, now).at(now)
@@ -56,19 +64,18 @@ class UsageLedger:
         return PastUsage(self._table, seconds, dimensions, size)
 
     def _sums_of(self, decay: UsageDecay, now: float) -> WindowedSums:
-        known = self._sums.get(decay)
-        if known is None:
-            sums = WindowedSums(decay, self._since(0), len(self._table), now)
-        else:
-            sums, position = known
-            sums.add(self._since(position), len(self._table))
+        sums, position = self._sums.get(decay) or (WindowedSums(decay, now), 0)
+        sums.add(self._part(position), len(self._table))
+        for start in range(position + _PART, len(self), _PART):
+            sums.add(self._part(start), len(self._table))
         self._sums[decay] = sums, len(self)
         return sums
 
-    def _since(self, position: int) -> RunEvents:
-        """Return a copy of the entries from a position on: arrays that grow must not be shared."""
+    def _part(self, start: int) -> RunEvents:
+        """Return a copy of some entries: arrays that grow must not be shared."""
+        part = slice(start, start + _PART)
         return RunEvents(
-            np.array(self._moments[position:], dtype=np.float64),
-            np.array(self._accounts[position:], dtype=np.int32),
-            np.array(self._signs[position:], dtype=np.int8),
+            np.frombuffer(self._moments, np.float64)[part].copy(),
+            np.frombuffer(self._accounts, np.int32)[part].copy(),
+            np.frombuffer(self._signs, np.int8)[part].copy(),
         )

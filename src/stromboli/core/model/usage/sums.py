@@ -84,12 +84,11 @@ class DecayedSums:
 class WindowedSums:
     """Decayed pod-seconds within the window of a decay: all of them, less those up to the start of the window."""
 
-    def __init__(self, decay: UsageDecay, events: RunEvents, size: int, now: float) -> None:
+    def __init__(self, decay: UsageDecay, now: float) -> None:
         self._decay = decay
         self._all = DecayedSums(decay.rate, now)
         self._before = DecayedSums(decay.rate, now) if decay.window else None
-        self._within = events[:0]
-        self.add(events, size)
+        self._within = RunEvents(np.zeros(0), np.zeros(0, np.int32), np.zeros(0, np.int8))
 
     def add(self, events: RunEvents, size: int) -> None:
         self._all.add(events, size)
