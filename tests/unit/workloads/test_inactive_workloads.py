@@ -36,8 +36,10 @@ def test_workload_without_pods_has_a_reason(document: dict[str, Any], reason: st
 
 def test_template_that_no_workload_names_has_a_reason() -> None:
     spec = {"tasks": [{"name": "main", "replicas": 1, "template": template()}]}
-    templates = [workload("flow.volcano.sh/v1alpha1", "JobTemplate", spec, name=name) for name in ("named", "other")]
-    flow = workload("flow.volcano.sh/v1alpha1", "JobFlow", {"flows": [{"name": "named"}]}, name="flow")
+    names = ("named", "later", "other")
+    templates = [workload("flow.volcano.sh/v1alpha1", "JobTemplate", spec, name=name) for name in names]
+    flows = [{"name": "named"}, {"name": "later", "dependsOn": {"targets": ["named"]}}]
+    flow = workload("flow.volcano.sh/v1alpha1", "JobFlow", {"flows": flows}, name="flow")
     found = expanded(*templates, flow)
     assert found.inactive == {"JobTemplate default/other": "is a template that no workload of the input names"}
     assert list(pods_of(found)) == ["flow-named-main-0"]

@@ -26,6 +26,7 @@ def expand_job_flow(flow: WorkloadDocument, context: ExpansionContext) -> Expans
         name = flow.text(f"{path}.name")
         targets = flow.length(f"{path}.dependsOn.targets")
         if targets:
+            context.named.add((JOB_TEMPLATE, f"{flow.namespace}/{name}"))
             before = " and ".join(flow.text(f"{path}.dependsOn.targets[{each}]") for each in range(targets))
             found.notes.append(f"Job {name} is created after {before}")
             context.named.add((JOB_TEMPLATE, f"{flow.namespace}/{name}"))
