@@ -59,7 +59,7 @@ class JobCreator:
                 VOLCANO_JOBS, metadata.name, namespace=metadata.namespace, uid=metadata.uid, propagation="Background"
             )
         except ApiError as error:
-            if not (error.is_missing or error.is_conflict):
-                raise
+            if not error.is_missing:
+                raise  # After a conflict the caller reads again: another Job may have the name.
             return False
         return True
