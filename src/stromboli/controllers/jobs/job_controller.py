@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
 from stromboli.controllers.commands import CommandInbox
@@ -30,6 +30,7 @@ from stromboli.controllers.jobs.specification import JobSpecification, document_
 from stromboli.controllers.jobs.status import (
     counted_status,
     initial_status,
+    records,
     status_after,
     target_of,
     with_problem,
@@ -58,10 +59,11 @@ UNKNOWN_JOB_SECONDS = 30.0
 BLOCKED_SECONDS = 5.0
 """The delay before a Job is tried again whose pods cannot be created."""
 CONFLICT_SECONDS = 0.5
+COUNTS_SECONDS = 0.5
+"""Counts of pods are written so long after their first change: a write costs as much as creating two pods."""
 BUSY_JOBS = 32
-"""While so many Jobs wait, counts of pods are not written at once."""
-COUNTS_SECONDS = 3.0
-"""The time after which they are."""
+BUSY_COUNTS_SECONDS = 10.0
+"""The same while so many Jobs wait, whose pods come first."""
 MAX_STEPS = 8
 """Changes of phase in one run; further ones follow in the next."""
 NORMAL, WARNING = "Normal", "Warning"
@@ -95,8 +97,8 @@ class VolcanoJobController:
         self._prepared: dict[str, tuple[object, ...]] = {}
         #: By key: since when events last whose policy has a timeout.
         self._first_seen: dict[str, dict[Occurrence, float]] = {}
-        #: By key: when the counts of a Job are written at the latest.
-        self._counts_due: dict[str, float] = {}
+        #: By key: since when the counts of a Job wait.
+        self._counted: dict[str, float] = {}
         jobs.listen(self._job_changed)
 
     async def run(self) -> None:
@@ -220,9 +222,10 @@ class VolcanoJobController:
         elif runs:
             again = await self._run(job, document, view, decision, is_fresh)
             decision.wait = min(decision.wait or again, again) if again else decision.wait
-        if later := self._counts_wait(job.key):
+        created = controlled_resources(document, view.spec, with_plugins=decision.wants_group)
+        if records(job.status, created) and (later := self._counts_wait(job.key)):
             return min(decision.wait or later, later)
-        await self._write_counts(document, view.spec, has_objects=decision.wants_group)
+        await self._write_counts(document, view.spec, created)
         return decision.wait
 
     async def _run(
@@ -277,24 +280,23 @@ class VolcanoJobController:
 
     # -- the status of a Job ------------------------------------------------------------------------------------
 
-    async def _write_counts(self, document: WorkloadDocument, spec: JobSpecification, *, has_objects: bool) -> None:
+    async def _write_counts(
+        self, document: WorkloadDocument, spec: JobSpecification, created: Mapping[str, str]
+    ) -> None:
         job = self._jobs.objects.get(document.key)
         if job is not None and job.metadata.uid == document.uid:
-            created = controlled_resources(document, spec, with_plugins=has_objects)
             pods = self._pods.of(document.key, document.uid)
             status = initial_status(without_problem(job.status), self._clock())
             await self._writer.write(job, counted_status(status, spec, pods, created))
 
     def _counts_wait(self, key: str) -> float:
-        """Return the seconds after which the counts are written, or 0. While many Jobs wait, their pods come first."""
+        """Return the seconds after which the counts are written, or 0."""
         now = asyncio.get_running_loop().time()
-        if (
-            self.work.waiting >= BUSY_JOBS
-            and (left := self._counts_due.setdefault(key, now + COUNTS_SECONDS) - now) > 0
-        ):
-            return left
-        self._counts_due.pop(key, None)
-        return 0.0
+        longest = BUSY_COUNTS_SECONDS if self.work.waiting >= BUSY_JOBS else COUNTS_SECONDS
+        left = self._counted.setdefault(key, now) + longest - now
+        if left <= 0:
+            self._counted.pop(key)
+        return max(left, 0.0)
 
     async def _report(self, key: str, reason: str, message: str) -> None:
         """Write a problem into the status of a Job, and record an event."""
@@ -336,7 +338,7 @@ class VolcanoJobController:
         return spec
 
     def _forget(self, key: str) -> None:
-        for kept in (self._specifications, self._prepared, self._first_seen, self._counts_due):
+        for kept in (self._specifications, self._prepared, self._first_seen, self._counted):
             kept.pop(key, None)
         self._groups.forget(key)
         self._pods.forget_evicted(key)

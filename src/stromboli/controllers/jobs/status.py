@@ -78,6 +78,11 @@ def counted_status(
     )
 
 
+def records(status: VolcanoJobStatus, created: Mapping[str, str]) -> bool:
+    """Report whether a status names these objects: only objects that it names are deleted."""
+    return {key: value for key, value in (status.controlled_resources or {}).items() if key != _TARGET} == created
+
+
 def with_problem(status: VolcanoJobStatus, reason: str, message: str, now: float) -> VolcanoJobStatus:
     """Return the status with a problem, in its phase; Pending for a new Job."""
     if not status.state.phase:
