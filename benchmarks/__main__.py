@@ -18,6 +18,7 @@ from benchmarks.workloads import WORKLOADS
 @click.option("--pods", type=click.IntRange(1), help="Number of pods.")
 @click.option("--queues", type=click.IntRange(1), help="Number of queues, for workloads that have several.")
 @click.option("--runs", type=click.IntRange(1), default=5, show_default=True, help="Cycles; the fastest counts.")
+@click.option("--days", type=click.IntRange(1), help="Number of days of `contended-days`.")
 @click.option("--minutes", type=click.IntRange(1), help="Duration of `soak`.")
 @click.option("--situation", type=click.Choice([*SITUATIONS]), multiple=True, help="Part of `scale`; repeatable.")
 @click.option("-o", "--output", type=click.Choice(["json", "text"]), default="json", show_default=True)
@@ -27,6 +28,7 @@ def main(
     pods: int | None,
     queues: int | None,
     runs: int,
+    days: int | None,
     minutes: int | None,
     situation: tuple[str, ...],
     output: str,
@@ -38,7 +40,7 @@ def main(
             subprocess.run(command, check=True)
         return
     workload, parameters, _ = WORKLOADS[name]
-    given = {"nodes": nodes, "pods": pods, "queues": queues, "minutes": minutes}
+    given = {"nodes": nodes, "pods": pods, "queues": queues, "days": days, "minutes": minutes}
     unknown = [key for key, value in given.items() if value is not None and key not in parameters]
     if unknown:
         raise click.UsageError(f"{name} has no option --{unknown[0]}")

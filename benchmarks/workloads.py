@@ -10,6 +10,7 @@ from benchmarks import (
     binder,
     churn,
     clusters,
+    contended_days,
     contention,
     forecast,
     hostile,
@@ -205,6 +206,11 @@ WORKLOADS: dict[str, tuple[Workload, Parameters, str]] = {
         contention.consolidate,
         {"nodes": 1_000},
         "a gang for which other pods have to move closer together",
+    ),
+    "contended-days": (
+        contended_days.contended_days,
+        {"days": 100, "nodes": 8},
+        "random days of queues that reclaim, and the work lost by evictions",
     ),
     "preempt": (contention.preempt, {"nodes": 5_000}, "an urgent pod for every node of a full cluster"),
     "arrangement": (

@@ -7,10 +7,9 @@ from hypothesis import strategies as st
 
 from stromboli.core.model.jobs.job import Job
 from stromboli.core.model.tasks.task import TaskStatus
-from stromboli.core.preemption import PreemptionRules, ThrashGuard
+from stromboli.core.preemption import PreemptionRules, ThrashGuard, ThrashGuardArguments
 from stromboli.core.preemption.candidates import CandidatePool
 from stromboli.core.preemption.node_ranking import NodeRanking
-from stromboli.core.preemption.thrash_guard import Window
 from stromboli.core.session.session import Session
 from tests.properties.preemption.test_victims import Contest, contests, world_of
 from tests.testing.random_clusters.effort import examples
@@ -27,7 +26,7 @@ def rules_of(session: Session, question: str) -> PreemptionRules:
         allowed=session.preemptable,
         may_target=may_target,
         own_queue=question == "preemptable",
-        thrash_guard=ThrashGuard(session, Window("0s", 0.0)),
+        thrash_guard=ThrashGuard(session, ThrashGuardArguments({"thrashingWindow": "0s"})),
         may_preempt=lambda _: None,
     )
 

@@ -542,10 +542,18 @@ ELSEWHERE = {
     **{("extender", each.key): "tests/unit/external/test_extender.py" for each in DECLARED["extender"]},
     ("deviceshare", "deviceshare.NodeLockEnable"): "tests/scenarios/devices/test_deviceshare.py",
     ("predicates", "volumebinding.bindTimeoutSeconds"): "tests/unit/binding/steps/test_volume_step.py",
-    ("preempt", "thrashingWindow"): "tests/scenarios/preemption/test_thrash_guard.py",
-    ("reclaim", "thrashingWindow"): "tests/scenarios/preemption/test_thrash_guard.py",
-    ("gangpreempt", "thrashingWindow"): "tests/scenarios/preemption/test_thrash_guard.py",
-    ("gangreclaim", "thrashingWindow"): "tests/scenarios/preemption/test_thrash_guard.py",
+    **{
+        (action, key): f"tests/scenarios/preemption/history/{test}.py"
+        for action in ("preempt", "reclaim", "gangpreempt", "gangreclaim")
+        for key, test in {
+            "thrashingWindow": "test_thrash_guard",
+            "evictionMemory": "test_thrash_guard",
+            "preemptionRate": "test_preemption_rates",
+            "queuePreemptionRate": "test_preemption_rates",
+        }.items()
+    },
+    ("preempt", "maxEvictions"): "tests/scenarios/preemption/history/test_lost_work.py",
+    ("reclaim", "maxEvictions"): "tests/scenarios/preemption/history/test_lost_work.py",
     ("gangpreempt", "maxDomains"): "tests/scenarios/preemption/test_gang_preempt.py",
     ("gangreclaim", "maxDomains"): "tests/scenarios/preemption/test_gang_reclaim.py",
 }

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from stromboli.cluster.objects.pod_groups.pod_groups import job_spec, missing_group
+from stromboli.cluster.objects.pods.checkpoints import checkpoint_warning
 from stromboli.cluster.objects.pods.fractional_gpus import gpu_request_in
 from stromboli.cluster.objects.pods.pods import Counted, PodRecord, task_of
 from stromboli.cluster.objects.pods.run_times import run_time_warning
@@ -188,7 +189,11 @@ class Accounting:
             if not pod.spec.node_name:
                 self._invalid.add(uid)
                 return None
-        elif pod.metadata.annotations and (warning := run_time_warning(pod) or task_priority_warning(pod)):
+        elif pod.metadata.annotations and (
+            warning := run_time_warning(pod)
+            or checkpoint_warning(pod.metadata.annotations)
+            or task_priority_warning(pod)
+        ):
             self._warnings["pod", uid] = f"Pod {pod.key}: {warning}"
         status, place = self._assumptions.position_of(pod)
         node = self._cluster_state.table.index.get(place, -1)

@@ -7,6 +7,7 @@ scheduler's own decision.
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Iterable, Mapping
 
 from stromboli import kube
@@ -17,7 +18,7 @@ from stromboli.cluster.objects.pods.pods import status_of
 from stromboli.cluster.objects.storage.volumes import PersistentVolumes
 from stromboli.cluster.state.changes import ChangedObjects
 from stromboli.cluster.state.pods import Pods
-from stromboli.core.model.jobs.carryover import MAX_HISTORY_AGE, CycleCarryover, PastEviction, Reservation
+from stromboli.core.model.jobs.carryover import MAX_HISTORY, MAX_HISTORY_AGE, CycleCarryover, PastEviction, Reservation
 from stromboli.core.model.nodes.numa import PROCESSORS
 from stromboli.core.model.tasks.placement import Placement
 from stromboli.core.model.tasks.task import TaskStatus
@@ -49,8 +50,8 @@ class Assumptions:
         self.set_aside: Mapping[str, str] = {}
         #: Since when nodes have been over-committed, as the last cycle found.
         self.overcommitted: Mapping[str, float] = {}
-        #: The last eviction of each victim job for each preemptor, by preemptor, victim and queue.
-        self._evictions: dict[tuple[str, str, str], PastEviction] = {}
+        #: The evictions in favour of other jobs, in the order of time.
+        self._evictions: deque[PastEviction] = deque(maxlen=MAX_HISTORY)
         #: Number of placements that this scheduler did not decide.
         self.external_placements = 0
         self._own: dict[str, Placement] = {}
@@ -196,19 +197,17 @@ class Assumptions:
         self.note_evictions(carryover.eviction_history)
 
     def note_evictions(self, evictions: Iterable[PastEviction]) -> None:
-        for eviction in evictions:
-            self._evictions[eviction.preemptor, eviction.victim, eviction.queue] = eviction
+        self._evictions.extend(evictions)
 
     def recent_evictions(self, now: float) -> tuple[PastEviction, ...]:
         """Evictions within the maximum age; older ones are dropped."""
-        if self._evictions:
-            recent = {key: each for key, each in self._evictions.items() if each.at > now - MAX_HISTORY_AGE}
-            self._evictions = recent
-        return tuple(self._evictions.values())
+        while self._evictions and self._evictions[0].at <= now - MAX_HISTORY_AGE:
+            self._evictions.popleft()
+        return tuple(self._evictions)
 
     @property
     def evictions(self) -> list[PastEviction]:
-        return list(self._evictions.values())
+        return list(self._evictions)
 
     def _mark(self, uid: str, marked: set[str]) -> None:
         if uid in self._pods.records and uid not in marked:

@@ -18,9 +18,10 @@ from stromboli.core.preemption import (
     CostComparison,
     KubeCostComparison,
     Preemption,
+    PreemptionRateArguments,
+    PreemptionRates,
     PreemptionRules,
     ThrashGuard,
-    ThrashGuardArguments,
     VictimOrderArguments,
     replaceable,
 )
@@ -30,7 +31,7 @@ from stromboli.core.session.session import Session
 _ONE_AFTER_THE_OTHER = "nodes are compared without threads, and the result does not depend on their number"
 
 
-class PreemptArguments(PredicateCacheArguments, ThrashGuardArguments, VictimOrderArguments):
+class PreemptArguments(PredicateCacheArguments, VictimOrderArguments, PreemptionRateArguments):
     topology_aware: bool = Argument("enableTopologyAwarePreemption", False, "Compare nodes as kube-scheduler does.")
     workers: int = Argument("topologyAwarePreemptWorkerNum", 16, "Worker threads.", ignored=_ONE_AFTER_THE_OTHER)
     candidates_percentage: int = Argument(
@@ -48,7 +49,7 @@ class Preempt(PreemptingAction):
         starving, growing = session.starving(), session.growing()
         if not starving and not growing:
             return
-        thrash_guard = ThrashGuard(session, self.arguments.thrashing_window)
+        thrash_guard = ThrashGuard(session, self.arguments)
         between = self._between_jobs(session, thrash_guard)
         job_order = JobOrder(session, starving)
         while (queue := job_order.next_queue()) is not None:
@@ -65,7 +66,7 @@ class Preempt(PreemptingAction):
         between.serve_members(growing)
 
     def trial(self, session: Session) -> Preemption:
-        return self._between_jobs(session, ThrashGuard(session, self.arguments.thrashing_window))
+        return self._between_jobs(session, ThrashGuard(session, self.arguments))
 
     def _between_jobs(self, session: Session, thrash_guard: ThrashGuard) -> Preemption:
         rules = self._rules(session, thrash_guard, lambda preemptor, victim: victim.spec.key != preemptor.spec.key)
@@ -74,7 +75,7 @@ class Preempt(PreemptingAction):
     def _rules(
         self, session: Session, thrash_guard: ThrashGuard, may_target: Callable[[Job, Job], bool]
     ) -> PreemptionRules:
-        return PreemptionRules(
+        rules = PreemptionRules(
             action=self.name,
             question="preemptable",
             own_queue=True,
@@ -82,10 +83,10 @@ class Preempt(PreemptingAction):
             allowed=lambda preemptor, candidates: session.preemptable(preemptor, replaceable(preemptor, candidates)),
             may_target=may_target,
             thrash_guard=thrash_guard,
-            may_preempt=lambda _: None,
+            may_preempt=PreemptionRates(session, self.name, self.arguments).refusal,
             comparison=self._comparison(),
-            youngest_first=self.arguments.youngest_first,
         )
+        return self.arguments.applied_to(rules, session)
 
     def _comparison(self) -> CostComparison:
         arguments = self.arguments

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from functools import partial
-
 from stromboli.core.config.action import PreemptingAction
 from stromboli.core.config.arguments import PredicateCacheArguments
 from stromboli.core.model.tasks.task import TaskStatus
 from stromboli.core.preemption import (
     Preemption,
+    PreemptionRateArguments,
+    PreemptionRates,
     PreemptionRules,
     ThrashGuard,
-    ThrashGuardArguments,
     VictimOrderArguments,
     reclaim_refusal,
 )
@@ -19,7 +18,7 @@ from stromboli.core.session.job_order import JobOrder
 from stromboli.core.session.session import Session
 
 
-class ReclaimArguments(PredicateCacheArguments, ThrashGuardArguments, VictimOrderArguments):
+class ReclaimArguments(PredicateCacheArguments, VictimOrderArguments, PreemptionRateArguments):
     """The arguments of reclaim."""
 
 
@@ -42,14 +41,15 @@ class Reclaim(PreemptingAction):
         return Preemption(session, self._rules(session))
 
     def _rules(self, session: Session) -> PreemptionRules:
-        return PreemptionRules(
+        rates = PreemptionRates(session, self.name, self.arguments)
+        rules = PreemptionRules(
             action=self.name,
             question="reclaimable",
             own_queue=False,
             statuses=(TaskStatus.RUNNING,),
             allowed=session.reclaimable,
             may_target=lambda preemptor, victim: victim.queue != preemptor.queue,
-            thrash_guard=ThrashGuard(session, self.arguments.thrashing_window),
-            may_preempt=partial(reclaim_refusal, session, self.name),
-            youngest_first=self.arguments.youngest_first,
+            thrash_guard=ThrashGuard(session, self.arguments),
+            may_preempt=lambda task: rates.refusal(task) or reclaim_refusal(session, self.name, task),
         )
+        return self.arguments.applied_to(rules, session)

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from stromboli.core.model.jobs.job import Job, ready_in
 from stromboli.core.model.tasks.task import Task
-from stromboli.core.preemption.cost import Grade
+from stromboli.core.preemption.cost import Grade, VictimOrder
 from stromboli.core.preemption.cost_bounds import CandidateColumns
 from stromboli.core.preemption.rules import PreemptionRules
 from stromboli.core.preemption.running_tasks import RunningTasks
@@ -30,10 +30,11 @@ def _grade_of(candidate: VictimCandidate) -> Grade:
     return candidate.grade
 
 
-def _grade(place: Grade, job: Job, task: Task, youngest_first: bool) -> Grade:
+def _grade(place: Grade, job: Job, task: Task, order: VictimOrder | None) -> Grade:
     spec = job.spec
     is_needed = spec.evicted_whole or ready_in(job.counts) <= spec.min_available
-    return place, spec.priority, task.priority, is_needed, -spec.created if youngest_first else 0.0
+    position = 0.0 if order is None else order(job, task, is_needed)
+    return place, spec.priority, task.priority, is_needed, position
 
 
 class CandidatePool:
@@ -55,7 +56,7 @@ class CandidatePool:
             if job.key not in session.protected_jobs:
                 by_queue.setdefault(job.spec.queue, []).append(job)
         self._by_queue = {
-            name: RunningTasks(session, rules.statuses, members, youngest_first=rules.youngest_first)
+            name: RunningTasks(session, rules.statuses, members, order=rules.order)
             for name, members in by_queue.items()
             if name in session.queues
         }
@@ -96,10 +97,10 @@ class CandidatePool:
         return [each for each in current if may_target(preemptor, jobs[each[0].job])]
 
     def _grade(self, preemptor: Job, row: int) -> list[VictimCandidate]:
-        jobs, youngest, graded = self._session.jobs, self._rules.youngest_first, list[VictimCandidate]()
+        jobs, order, graded = self._session.jobs, self._rules.order, list[VictimCandidate]()
         for name in self.queues_for(preemptor):
             place, tasks = self._place(preemptor.spec.queue, name), self._by_queue[name].on(row)
-            graded += [VictimCandidate(task, _grade(place, jobs[task.job], task, youngest)) for task in tasks]
+            graded += [VictimCandidate(task, _grade(place, jobs[task.job], task, order)) for task in tasks]
         graded.sort(key=_grade_of)
         return graded
 
@@ -114,7 +115,7 @@ class CandidatePool:
     def candidate(self, preemptor: Job, task: Task) -> VictimCandidate:
         job = self._session.jobs[task.job]
         place = self._place(preemptor.queue, job.queue)
-        return VictimCandidate(task, _grade(place, job, task, self._rules.youngest_first))
+        return VictimCandidate(task, _grade(place, job, task, self._rules.order))
 
     def _place(self, preemptor: str, queue: str) -> Grade:
         """The position of a queue in the victim order of the preemptor's queue; queues that lose nothing are equal."""

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from stromboli.core.model.jobs.job import Job
+from stromboli.core.model.resources.resources import Request
 from stromboli.core.model.tasks.task import Task
 from stromboli.core.session.session import Session
 
 #: Smaller is evicted first: the position of the queue, the priorities of job and task, whether it is not spare, and the
-#: age of the job where it counts.
+#: position in the order of victims, if one is configured.
 Grade = tuple[Any, ...]
+#: Returns the position of a task of a job; the last argument is whether it is not spare. Smaller is evicted first.
+VictimOrder = Callable[[Job, Task, bool], Any]
 #: Lower bounds of the most important victim's grade, the number of victims, and the age of their work. Among equals,
 #: members with higher numbers are evicted first.
 Bound = tuple[Grade, int, float, int]
@@ -32,7 +36,8 @@ class CostComparison:
         """Return how many suitable nodes to compare, if preemption is possible on `nodes` nodes."""
         return 1 + _MAX_COMPARED
 
-    def cost(self, session: Session, top: Grade, victims: Sequence[Task]) -> Cost:
+    def cost(self, session: Session, top: Grade, victims: Sequence[Task], short: Request = ()) -> Cost:
+        """`short` is the shortage that the victims make up for, if it is on one node."""
         jobs = session.jobs
         importance = sum([jobs[task.job].spec.priority + task.priority for task in victims])
         return top, len(victims), importance, -sum([task.created for task in victims])
@@ -59,7 +64,7 @@ class KubeCostComparison(CostComparison):
         number = min(max(nodes * self.percentage // 100, self.min_nodes), self.max_nodes)
         return max(1, number)
 
-    def cost(self, session: Session, top: Grade, victims: Sequence[Task]) -> Cost:
+    def cost(self, session: Session, top: Grade, victims: Sequence[Task], short: Request = ()) -> Cost:
         priorities = [max(session.jobs[task.job].priority, task.priority) for task in victims]
         highest = max(priorities, default=0)
         starts = [

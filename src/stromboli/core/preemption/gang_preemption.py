@@ -21,11 +21,12 @@ from stromboli.core.preemption.candidates import CandidatePool
 from stromboli.core.preemption.domains import MAX_DOMAINS, DomainRanking, place_in_cheapest
 from stromboli.core.preemption.exchange import PlanExchange
 from stromboli.core.preemption.failure_report import FailureReport
+from stromboli.core.preemption.history.rate_limits import PreemptionRateArguments, PreemptionRates
+from stromboli.core.preemption.history.thrash_guard import ThrashGuard, ThrashGuardArguments
 from stromboli.core.preemption.job_preemption import Preemption
 from stromboli.core.preemption.pruning import prune
 from stromboli.core.preemption.rules import ON_NODE, PreemptionRules, reclaim_refusal
 from stromboli.core.preemption.running_tasks import has_spare_members
-from stromboli.core.preemption.thrash_guard import ThrashGuard, ThrashGuardArguments
 from stromboli.core.preemption.units import EvictionUnit, UnitBuilder
 from stromboli.core.preemption.whole_gangs import Need, WholeGangs, need_of
 from stromboli.core.session.decision_records import PreemptionFailure
@@ -39,7 +40,7 @@ MAX_SPARED = 8
 _PREEMPTABLE = "volcano.sh/preemptable"
 
 
-class GangArguments(ThrashGuardArguments):
+class GangArguments(ThrashGuardArguments, PreemptionRateArguments):
     max_domains: int = Argument("maxDomains", MAX_DOMAINS, "How many fitting domains are compared; 0 or less for 8.")
     allow_whole_bundle: bool = Argument("allowWholeBundle", True, "Whether whole gangs may be evicted.")
     priority_first: bool = Argument(
@@ -69,6 +70,7 @@ class GangPreemption:
         self._session = session
         self._kind = kind
         self._domain = CLUSTER
+        self._rates = PreemptionRates(session, action, arguments)
         self._rules = self._rules_of(action, arguments)
         jobs = [job for job in session.jobs.values() if not _is_protected(job.spec)]
         self._pool = CandidatePool(session, self._rules, jobs)
@@ -95,7 +97,7 @@ class GangPreemption:
             statuses=ON_NODE if preempts else (TaskStatus.RUNNING,),
             allowed=lambda preemptor, candidates: self._session.evictable(self._context(preemptor), candidates),
             may_target=_is_less_important if preempts else _is_elsewhere,
-            thrash_guard=ThrashGuard(self._session, arguments.thrashing_window),
+            thrash_guard=ThrashGuard(self._session, arguments),
             may_preempt=self._may_preempt,
             subject=self._context,
         )
@@ -104,7 +106,10 @@ class GangPreemption:
         return EvictionContext(self._kind, self._session.jobs[preemptor.job], self._domain)
 
     def _may_preempt(self, task: Task) -> Reason | None:
-        return None if self._kind == "preempt" else reclaim_refusal(self._session, self._rules.action, task)
+        limit = self._rates.refusal(task)
+        if limit is not None or self._kind == "preempt":
+            return limit
+        return reclaim_refusal(self._session, self._rules.action, task)
 
     # -- jobs ---------------------------------------------------------------------------------------------------
 

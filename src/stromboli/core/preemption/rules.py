@@ -3,30 +3,47 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-from stromboli.core.config.arguments import Argument, Arguments
+from stromboli.core.config.arguments import Argument
 from stromboli.core.model.jobs.job import Job
 from stromboli.core.model.reasons import Code, Reason
 from stromboli.core.model.tasks.task import Task, TaskStatus
-from stromboli.core.preemption.cost import BY_COST, CostComparison
-from stromboli.core.preemption.thrash_guard import ThrashGuard
+from stromboli.core.preemption.cost import BY_COST, CostComparison, VictimOrder
+from stromboli.core.preemption.history.thrash_guard import ThrashGuard, ThrashGuardArguments
+from stromboli.core.preemption.lost_work import LeastLossComparison, LostWork
 from stromboli.core.session.session import Session
 
-_FEWEST, _YOUNGEST = "fewest", "youngest"
+_FEWEST, _YOUNGEST, _LEAST_LOSS = "fewest", "youngest", "leastLoss"
 
 
-class VictimOrderArguments(Arguments):
+class VictimOrderArguments(ThrashGuardArguments):
     victim_order: str = Argument(
         "victimOrder",
         _FEWEST,
-        "Among victims of equal importance: as few as possible, or those of the youngest jobs.",
-        choices=(_FEWEST, _YOUNGEST),
+        "Among victims of equal importance: as few as possible, those of the youngest jobs, or those that lose the "
+        "least work.",
+        choices=(_FEWEST, _YOUNGEST, _LEAST_LOSS),
+    )
+    max_evictions: int = Argument(
+        "maxEvictions",
+        0,
+        "With `leastLoss`: jobs with so many evictions within `evictionMemory` are evicted last; 0 for no limit.",
+        minimum=0,
     )
 
-    @property
-    def youngest_first(self) -> bool:
-        return self.victim_order == _YOUNGEST
+    def applied_to(self, rules: PreemptionRules, session: Session) -> PreemptionRules:
+        """Return rules with this order of victims."""
+        if self.victim_order == _YOUNGEST:
+            return replace(rules, order=_youngest_first)
+        if self.victim_order == _LEAST_LOSS:
+            lost_work = LostWork(session, self.eviction_memory, self.max_evictions)
+            return replace(rules, order=lost_work.order, comparison=LeastLossComparison(lost_work))
+        return rules
+
+
+def _youngest_first(job: Job, task: Task, is_needed: bool) -> float:
+    return -job.spec.created
 
 
 def _itself(preemptor: Task) -> object:
@@ -62,8 +79,8 @@ class PreemptionRules:
     comparison: CostComparison = BY_COST
     #: Whether the victims of a complete plan are exchanged for a cheaper set.
     exchanges: bool = True
-    #: Whether the youngest jobs are evicted first, even if fewer victims of older jobs would do.
-    youngest_first: bool = False
+    #: The order of victims of equal importance, which counts before their number.
+    order: VictimOrder | None = None
 
 
 def replaceable(preemptor: Task, candidates: Sequence[Task]) -> Sequence[Task]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,10 +13,11 @@ from stromboli.core.model.jobs.job import Job, ready_in
 from stromboli.core.model.nodes.table import Index, Vector
 from stromboli.core.model.tasks.task import Task, TaskStatus
 from stromboli.core.model.tasks.task_class import TaskClass
+from stromboli.core.preemption.cost import VictimOrder
 from stromboli.core.session.session import Session
 
-#: The priorities of job and task, whether it is no spare member, and the age of the job where it counts.
-Worth = tuple[int, int, bool, float]
+#: The priorities of job and task, whether it is no spare member, and the position in the order of victims.
+Worth = tuple[int, int, bool, Any]
 
 
 def has_spare_members(job: Job) -> bool:
@@ -27,7 +29,12 @@ class RunningTasks:
     """Entry i of every column belongs to task i."""
 
     def __init__(
-        self, session: Session, statuses: Sequence[TaskStatus], jobs: Sequence[Job], *, youngest_first: bool = False
+        self,
+        session: Session,
+        statuses: Sequence[TaskStatus],
+        jobs: Sequence[Job],
+        *,
+        order: VictimOrder | None = None,
     ) -> None:
         tasks = [task for job in jobs for task in job.tasks.values() if task.preemptable]
         ledger, places = session.ledger, np.fromiter((task.row for task in tasks), np.int64, len(tasks))
@@ -40,7 +47,7 @@ class RunningTasks:
         self.tasks = [tasks[place] for place in selected.tolist()]
         self.rows: Index = rows[selected]
         self._jobs = session.jobs
-        self._youngest_first = youngest_first
+        self._order = order
         self._nodes = len(session.nodes)
         self._ends: list[int] = self.rows.searchsorted(np.arange(self._nodes + 1)).tolist()
 
@@ -57,12 +64,13 @@ class RunningTasks:
     @cached_property
     def worths(self) -> tuple[list[Worth], Index]:
         """The worths of the tasks, smallest first, and the index of each task's worth among them."""
-        places, jobs, youngest, found = dict[Worth, int](), self._jobs, self._youngest_first, list[int]()
+        places, jobs, order, found = dict[Worth, int](), self._jobs, self._order, list[int]()
         for task in self.tasks:
             job = jobs[task.job]
             spec = job.spec
             is_needed = spec.evicted_whole or ready_in(job.counts) <= spec.min_available
-            worth = spec.priority, task.priority, is_needed, -spec.created if youngest else 0.0
+            position = 0.0 if order is None else order(job, task, is_needed)
+            worth = spec.priority, task.priority, is_needed, position
             found.append(places.setdefault(worth, len(places)))
         ordered = sorted(places)
         ranks = np.zeros(len(places), dtype=np.int64)

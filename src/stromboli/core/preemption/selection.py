@@ -11,6 +11,7 @@ from stromboli.core.model.tasks.task import Task
 from stromboli.core.preemption.candidates import CandidatePool, VictimCandidate
 from stromboli.core.preemption.cost import Cost, Grade
 from stromboli.core.preemption.cost_bounds import shortage
+from stromboli.core.preemption.lost_work import LeastLossComparison, importance, lost_work
 from stromboli.core.preemption.rules import PreemptionRules
 from stromboli.core.preemption.units import EvictionUnit, UnitBuilder
 from stromboli.core.session.session import Session
@@ -38,6 +39,7 @@ class VictimSelection:
         self._builder = builder
         self._statement = statement
         self.ledger = session.ledger
+        self.counts_lost_work = isinstance(rules.comparison, LeastLossComparison)
 
     def on(
         self, preemptor: Task, row: int, victims: Sequence[VictimCandidate], resources_suffice: bool
@@ -59,7 +61,8 @@ class VictimSelection:
             here = {task.uid for task in ordered}
             ordered += [task for uid, task in evicted.items() if uid not in here]
         top = max([unit.grade for unit in chosen], default=())
-        return NodePlan(row, chosen, ordered, top, self._rules.comparison.cost(self._session, top, ordered))
+        cost = self._rules.comparison.cost(self._session, top, ordered, question.short)
+        return NodePlan(row, chosen, ordered, top, cost)
 
     def _plan_of_equals(self, preemptor: Task, row: int, victims: Sequence[VictimCandidate]) -> NodePlan | None:
         """Implement `on` for equal jobs of one task where only amounts count: the youngest, as many as needed."""
@@ -73,7 +76,8 @@ class VictimSelection:
         units = [EvictionUnit((each.task,), top) for each in youngest]
         chosen = set(map(_task_of, youngest))
         ordered = [task for task, _ in victims if task in chosen]
-        return NodePlan(row, units, ordered, top, self._rules.comparison.cost(self._session, top, ordered))
+        cost = self._rules.comparison.cost(self._session, top, ordered, short)
+        return NodePlan(row, units, ordered, top, cost)
 
     def _may_go_together(self, preemptor: Task, units: Sequence[EvictionUnit]) -> bool:
         """Report whether disruption budgets and guarantees of queues have enough left for all of them."""
@@ -157,20 +161,34 @@ class _NodeSelection:
         self._selection = selection
         self._preemptor = preemptor
         self._row = row
-        self._short = shortage(selection.ledger, preemptor.task_class.request, row)
+        self.short = shortage(selection.ledger, preemptor.task_class.request, row)
         self._resources_suffice = resources_suffice
         self._gains: dict[EvictionUnit, dict[int, int]] = {}
 
     def chosen(self, units: Sequence[EvictionUnit]) -> list[EvictionUnit] | None:
         """The units to evict; None when all together do not suffice."""
-        if self._resources_suffice and self._short and _are_alike(units):
+        if self._resources_suffice and self.short and _are_alike(units):
             return self._youngest_units(units)
         sufficient = self.sufficient(units)
-        return None if sufficient is None else self.protect_unneeded(sufficient)
+        if sufficient is None:
+            return None
+        chosen = self.protect_unneeded(sufficient)
+        return chosen if not self._selection.counts_lost_work else self._least_loss(units, chosen)
+
+    def _least_loss(self, units: Sequence[EvictionUnit], chosen: list[EvictionUnit]) -> list[EvictionUnit]:
+        """Compare units whose largest loss is least with those that lose least for what they release."""
+        top = max((importance(unit.grade) for unit in chosen), default=())
+        by_return = [unit for unit in units if importance(unit.grade) <= top]
+        by_return.sort(key=lambda unit: (importance(unit.grade), lost_work(unit.grade) / (self._part(unit) or 1e-9)))
+        for number in range(1, len(by_return) + 1):
+            if self._is_enough(by_return[:number]):
+                others = self.protect_unneeded(by_return[:number])
+                return min(chosen, others, key=lambda each: sum(lost_work(unit.grade) for unit in each))
+        return chosen
 
     def _youngest_units(self, units: Sequence[EvictionUnit]) -> list[EvictionUnit] | None:
         """Implement `chosen` for equal units: the youngest, as many as needed."""
-        needed = number_needed(self._short, units[0].tasks[0].task_class.request)
+        needed = number_needed(self.short, units[0].tasks[0].task_class.request)
         if needed is None or needed > len(units):
             return None
         return sorted(units, key=lambda unit: -unit.tasks[0].created)[:needed]
@@ -179,7 +197,7 @@ class _NodeSelection:
         """Return the part of the shortage that the unit releases on this node."""
         known = self._gains.get(unit)
         if known is None:
-            short = dict(self._short)
+            short = dict(self.short)
             known = dict.fromkeys(short, 0)
             for task in unit.tasks:
                 if self._selection.ledger.row_of(task) == self._row:
@@ -190,12 +208,12 @@ class _NodeSelection:
         return known
 
     def _is_enough(self, units: Sequence[EvictionUnit]) -> bool:
-        if self._short:
+        if self.short:
             distinct = {task.uid: task for unit in units for task in unit.tasks} if len(units) > 1 else None
             if distinct is not None and len(distinct) < sum(len(unit.tasks) for unit in units):
                 units = [EvictionUnit(tuple(distinct.values()), ())]
             gains = [self._gain(unit) for unit in units]
-            for dimension, missing in self._short:
+            for dimension, missing in self.short:
                 if sum(gain[dimension] for gain in gains) < missing:
                     return False
         if self._resources_suffice:
@@ -232,7 +250,7 @@ class _NodeSelection:
         self, chosen: list[EvictionUnit], protected_first: Sequence[EvictionUnit]
     ) -> list[EvictionUnit]:
         """Implement `protect_unneeded` for units of single tasks where only amounts count."""
-        left = {dimension: -missing for dimension, missing in self._short}
+        left = {dimension: -missing for dimension, missing in self.short}
         for unit in chosen:
             for dimension, amount in self._gain(unit).items():
                 left[dimension] += amount
@@ -246,9 +264,12 @@ class _NodeSelection:
         return [unit for unit in chosen if unit not in staying]
 
     def _worth(self, unit: EvictionUnit) -> tuple[Grade, int, float, float]:
+        return unit.grade, len(unit.tasks), -self._part(unit), -min(task.created for task in unit.tasks)
+
+    def _part(self, unit: EvictionUnit) -> float:
+        """Return the fraction of the shortage that the unit makes up for."""
         gain = self._gain(unit)
-        part = sum(min(gain[dimension], missing) / missing for dimension, missing in self._short)
-        return unit.grade, len(unit.tasks), -part, -min(task.created for task in unit.tasks)
+        return sum(min(gain[dimension], missing) / missing for dimension, missing in self.short)
 
 
 def number_needed(short: Request, held: Request) -> int | None:

@@ -33,9 +33,10 @@ class NominatedCapacity:
         #: No job with nominated capacity has a lower priority.
         self._lowest_priority = 0
         #: Pairs of preemptor and victim jobs from recent cycles.
-        self._preempted_by = {(past.preemptor, past.victim) for past in session.snapshot.eviction_history}
+        self._preempted_by: set[tuple[str, str]] = set()
         nominated = [nomination for job in session.waiting for nomination in self._nominations_of(job)]
         if nominated:
+            self._preempted_by = {(past.preemptor, past.victim) for past in session.snapshot.eviction_history}
             self._nominate_all(nominated)
 
     def __bool__(self) -> bool:

@@ -314,8 +314,8 @@ class Session(Questions):
         return CycleCarryover(nominations, self.decisions.reservations, history)
 
     def _past_eviction(self, preemptor: str, victim: str) -> PastEviction:
-        queue = self.jobs[victim].queue
-        return PastEviction(preemptor, victim, queue if queue != self.jobs[preemptor].queue else "", self.now)
+        queue, preempting = self.jobs[victim].queue, self.jobs[preemptor].queue
+        return PastEviction(preemptor, victim, queue if queue != preempting else "", self.now, preempting)
 
     def queue_of(self, job: Job) -> Queue:
         return self.queues[job.queue]

@@ -25,6 +25,7 @@ _SECONDARY = frozenset((
     Code.PREEMPTION_INSUFFICIENT,
     Code.DISRUPTION_BUDGET,
     Code.NEVER_PREEMPTS,
+    Code.PREEMPTION_RATE,
 ))  # fmt: skip
 #: More specific than the reasons of the nodes, which follow from them.
 _SPECIFIC = frozenset((Code.NO_DOMAIN, Code.QUEUE_ORDER))

@@ -9,6 +9,9 @@ from functools import lru_cache
 ARRIVES_AFTER = "scheduling.stromboli.dev/arrives-after"
 #: The expected run time of a pod, which the scheduler may use.
 RUN_TIME = "scheduling.stromboli.dev/run-time"
+#: The time between checkpoints of a pod, from its start, and when it wrote the last one.
+CHECKPOINT_INTERVAL = "scheduling.stromboli.dev/checkpoint-interval"
+LAST_CHECKPOINT = "scheduling.stromboli.dev/last-checkpoint"
 #: The actual run time of a pod without containers that run: for fake kubelets and simulations.
 RUN_SECONDS = "stromboli.dev/run-seconds"
 

@@ -1,17 +1,18 @@
 """A job of a trace as a PodGroup and its pods.
 
-The scheduler sees the estimate of the run time as the annotation `run-time`.
+The scheduler sees the estimate of the run time and the interval between checkpoints as annotations of pods.
 """
 
 from __future__ import annotations
 
 import re
 from functools import lru_cache
+from math import inf
 
 from stromboli import kube
 from stromboli.core.model.devices.gpu_fractions import FRACTION
 from stromboli.kube.objects.meta import ObjectMeta, Resources
-from stromboli.kube.objects.timestamps import RUN_TIME
+from stromboli.kube.objects.timestamps import CHECKPOINT_INTERVAL, RUN_TIME
 from stromboli.simulator.traced.jobs import NAMESPACE, ActiveJob
 from stromboli.simulator.traced.nodes import GPU, GPU_MODEL
 from stromboli.traces.trace import TraceJob
@@ -58,6 +59,8 @@ class TracedJobObjects:
         notes, spec, job = {GROUP_NAME: active.name}, self._spec(active.job), active.job
         if active.remaining_estimate is not None:
             notes[RUN_TIME] = f"{active.remaining_estimate:.3f}s"
+        if active.interval < inf:
+            notes[CHECKPOINT_INTERVAL] = f"{active.interval:.3f}s"
         if job.gpu % 1000:
             notes[FRACTION] = f"{job.gpu / 1000:g}"
         labels = labels_of(job)

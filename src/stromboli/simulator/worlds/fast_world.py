@@ -119,7 +119,7 @@ class FastWorld:
                 pod_uid(active, index), NAMESPACE, pod_name(active, index), key, allocate(TaskStatus.PENDING, -1),
                 model.task_class, model.priority, now, preemptable=model.preemptable,
                 never_preempts=model.never_preempts, priority_class=model.priority_class, run_time=run_time,
-                task_priority=model.task_priority,
+                task_priority=model.task_priority, checkpoint_interval=model.checkpoint_interval,
             )
             for index in range(active.job.pods)
         ]  # fmt: skip
@@ -149,7 +149,7 @@ class FastWorld:
 
     def _template(self, active: ActiveJob) -> JobShape:
         job = active.job
-        shape = (job.cpu, job.memory, job.gpu, job.gpu_models, job.user, active.queue)
+        shape = (job.cpu, job.memory, job.gpu, job.gpu_models, job.user, active.queue, active.interval)
         template = self._templates.get(shape)
         if template is None:
             if job.gpu % 1000 and not self.warnings and Backend.GPU_FRACTIONS not in self.cluster.decoder.backends:

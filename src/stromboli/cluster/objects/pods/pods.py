@@ -10,6 +10,7 @@ import msgspec
 
 from stromboli import kube
 from stromboli.cluster.objects.pod_groups.pod_groups import PREEMPTABLE, is_true
+from stromboli.cluster.objects.pods.checkpoints import checkpoint_interval_of, last_checkpoint_of
 from stromboli.cluster.objects.pods.classes import PodFacts
 from stromboli.cluster.objects.pods.run_times import run_time_of
 from stromboli.cluster.objects.priority_classes import Priorities, task_priority_of
@@ -165,6 +166,8 @@ def task_of(pod: kube.Pod, job: str, row: int, priorities: Priorities, context: 
         priority_class=context.priority_class,
         placed_at=context.placed_at,
         run_time=run_time_of(pod),
+        checkpoint_interval=checkpoint_interval_of(annotations),
+        last_checkpoint=last_checkpoint_of(annotations),
         in_backoff=context.in_backoff,
         nominated_node=context.nominated_node,
         claims=context.claims,

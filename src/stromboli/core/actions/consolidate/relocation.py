@@ -13,8 +13,8 @@ from stromboli.core.model.nodes.table import Mask, Vector
 from stromboli.core.model.tasks.task import Task
 from stromboli.core.model.tasks.task_class import TaskClass
 from stromboli.core.preemption.candidates import CandidatePool
+from stromboli.core.preemption.history.thrash_guard import ThrashGuard, ThrashGuardArguments
 from stromboli.core.preemption.rules import ON_NODE, PreemptionRules
-from stromboli.core.preemption.thrash_guard import ThrashGuard, ThrashGuardArguments
 from stromboli.core.session.session import Session
 
 
@@ -37,7 +37,7 @@ def rules_for(session: Session, action: str, pending: PendingPreemptions) -> Pre
         statuses=ON_NODE,
         allowed=allowed,
         may_target=lambda preemptor, victim: preemptor.key != victim.key,
-        thrash_guard=ThrashGuard(session, ThrashGuardArguments().thrashing_window),
+        thrash_guard=ThrashGuard(session, ThrashGuardArguments()),
         may_preempt=lambda _: None,
     )
 

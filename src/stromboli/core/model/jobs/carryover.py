@@ -3,8 +3,9 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-#: Older evictions are dropped, in seconds.
-MAX_HISTORY_AGE = 3600.0
+#: Older evictions are dropped, in seconds, and the oldest beyond a number.
+MAX_HISTORY_AGE = 24 * 3600.0
+MAX_HISTORY = 10_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,6 +30,8 @@ class PastEviction:
     queue: str
     #: Seconds since the epoch.
     at: float
+    #: The queue for which it happened.
+    preemptor_queue: str = ""
 
 
 @dataclass(frozen=True, slots=True)

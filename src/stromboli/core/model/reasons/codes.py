@@ -113,6 +113,7 @@ class Code(StrEnum):
     PREEMPTION_INSUFFICIENT = "PreemptionInsufficient"
     DISRUPTION_BUDGET = "DisruptionBudgetSpent"
     NEVER_PREEMPTS = "PreemptionPolicyNever"
+    PREEMPTION_RATE = "PreemptionRateLimited"
 
 
 @dataclass(frozen=True, slots=True)

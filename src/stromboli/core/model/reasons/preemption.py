@@ -24,4 +24,11 @@ FACTS: dict[Code, CodeFacts] = {
         "Wait for pods to end, or use a priority class without `preemptionPolicy: Never`.",
         (*CAPACITY, RetryEvent.POD_CHANGED),
     ),
+    Code.PREEMPTION_RATE: CodeFacts(
+        "preemption rate limited",
+        "The evicted jobs of a period have reached the limit of the action, for the queue or for the cluster.",
+        Remedy.WAIT,
+        "Wait until the period is over, or raise `queuePreemptionRate` or `preemptionRate` of the action.",
+        (*CAPACITY, RetryEvent.TIME),
+    ),
 }  # fmt: skip

@@ -74,6 +74,9 @@ class Task:
     claim_names: tuple[str, ...] = ()
     #: Declared run time, in seconds.
     run_time: float = inf
+    #: Seconds between its checkpoints, from its start; infinite without. When it reported the last one; 0 if never.
+    checkpoint_interval: float = inf
+    last_checkpoint: float = 0.0
     #: The priority among the tasks of its job, if it differs; it never counts against other jobs.
     task_priority: int | None = None
     #: Its place among the tasks of its job; a higher one is first.

@@ -14,7 +14,7 @@ from stromboli.core.model.jobs.job import Job, role_ready
 from stromboli.core.model.tasks.task import Task
 from stromboli.core.preemption.attempt import PreemptionAttempt
 from stromboli.core.preemption.candidates import CandidatePool
-from stromboli.core.preemption.cost import BY_COST, Grade
+from stromboli.core.preemption.cost import BY_COST, Grade, KubeCostComparison
 from stromboli.core.preemption.exchange.problem import ProblemBuilder, importance
 from stromboli.core.preemption.exchange.search import IMPOSSIBLE, CheaperPlan, Steps, VictimSearch
 from stromboli.core.preemption.node_ranking import NodeRanking
@@ -85,7 +85,7 @@ class PlanExchange:
     def _could_be_found(self, attempt: PreemptionAttempt, preemptors: Sequence[Task]) -> bool:
         """Report whether several tasks that may preempt failed because of capacity, in the whole cluster."""
         rules, session, job = self._rules, self._session, attempt.job
-        if not rules.exchanges or rules.comparison is not BY_COST or attempt.failed_task is None:
+        if not rules.exchanges or isinstance(rules.comparison, KubeCostComparison) or attempt.failed_task is None:
             return False
         if job.spec.policies or job.spec.topology is not None or len(session.search.groups(None)) > 1:
             return False

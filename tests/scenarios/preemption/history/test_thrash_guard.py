@@ -41,12 +41,16 @@ REGISTRY = extended(AnyPodPlugin)
 
 
 def contradictory(
-    action: str, window: str = "60s", after: str = "allocate", beside: Sequence[Manifest] = ()
+    action: str,
+    window: str = "60s",
+    after: str = "allocate",
+    beside: Sequence[Manifest] = (),
+    **others: object,
 ) -> Program:
     gang_alone = plugin("gang", enablePreemptable=False, enableReclaimable=False, enableJobStarving=False)
     text = configuration(
         *beside, gang_alone, "any", "predicates", actions=f"enqueue, {after}, {action}",
-        arguments={action: {"thrashingWindow": window}},
+        arguments={action: {"thrashingWindow": window, **others}},
     )  # fmt: skip
     return Program(parse_configuration(text, REGISTRY), REGISTRY)
 
@@ -85,6 +89,24 @@ CASES = [
     WindowCase(
         "after it the rules decide again",
         ONE_SLOT, contradictory("preempt", "25s"), ["one", "", "", "two", "", "", "one"],
+    ),
+    WindowCase(
+        "with an eviction memory the job that was preempted never preempts back",
+        ONE_SLOT, contradictory("preempt", "25s", evictionMemory="24h"), ["one", "", "", "", "", "", "", "", ""],
+    ),
+    WindowCase(
+        "until the memory ends",
+        ONE_SLOT, contradictory("preempt", "0s", evictionMemory="35s"), ["one", "", "", "", "two", ""],
+    ),
+    WindowCase(
+        "after a reclaim another job of the queue preempts once the window is over, and keeps what it receives",
+        [*TWO_QUEUES, gang(1, name="two", queue="right"), gang(1, name="late", queue="left")],
+        contradictory("reclaim", "25s", evictionMemory="24h"), ["one", "", "", "two", "", "", ""],
+    ),
+    WindowCase(
+        "whole gangs have the memory as well",
+        [*TWO_QUEUES, gang(1, name="two", queue="right")],
+        contradictory("gangreclaim", "0s", evictionMemory="24h"), ["one", "", "", ""],
     ),
     WindowCase(
         "others may still preempt: they have lost nothing to the holder",
@@ -140,6 +162,8 @@ def test_thrash_guard(case: WindowCase) -> None:
 
 
 @pytest.mark.parametrize("action", ["preempt", "reclaim", "gangpreempt", "gangreclaim"])
-def test_thrashing_window_above_history_is_rejected(action: str) -> None:
+def test_windows_above_history_are_rejected(action: str) -> None:
     with pytest.raises(ConfigurationError, match=f"thrashingWindow.*{action}.*'2h' is longer than an hour"):
         contradictory(action, "2h")
+    with pytest.raises(ConfigurationError, match=f"evictionMemory.*{action}.*'25h' is longer than a day"):
+        contradictory(action, evictionMemory="25h")
