@@ -7,6 +7,7 @@ plans      plans, and explanations of jobs
 policies   policies as Python objects
 traces     traces that are opened or generated
 runs       one simulated run, with its jobs and figures
+plots      pictures of runs
 comparing  policies compared over seeds
 html       representations in notebooks
 """

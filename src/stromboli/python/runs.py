@@ -13,6 +13,7 @@ from stromboli.lab.running import simulate as run_trace
 from stromboli.lab.tables import arrow_table
 from stromboli.python.html import heading, table
 from stromboli.python.options import replay_options
+from stromboli.python.plots import RunPlots
 from stromboli.python.policies import SchedulingPolicy
 from stromboli.python.traces import JobTrace, opened
 from stromboli.simulator.results.job_table import JobTable
@@ -47,6 +48,7 @@ class TraceRun:
         self.run = run
         self.warnings = warnings
         self.jobs = RunJobs(run.jobs)
+        self.plot = RunPlots(run)
 
     @property
     def policy(self) -> str:

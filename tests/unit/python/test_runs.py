@@ -99,6 +99,32 @@ def test_missing_library_names_the_extra(run: sb.Run, library: str, monkeypatch:
         {"pyarrow": run.jobs.to_arrow, "pandas": run.jobs.to_pandas, "polars": run.jobs.to_polars}[library]()
 
 
+@pytest.mark.parametrize(
+    "name", ["gantt", "node_gantt", "nodes", "queues", "shares", "utilisation", "waiting", "waits", "slowdown"]
+)
+def test_pictures_are_shown_without_further_libraries(
+    run: sb.Run, name: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    plot = getattr(run.plot, name)()
+    monkeypatch.setitem(sys.modules, "vl_convert", None)
+    shown = plot._repr_mimebundle_()
+    assert shown["application/vnd.vegalite.v6+json"] == plot.to_dict()
+    assert set(shown) == {"application/vnd.vegalite.v6+json", "text/plain"}
+    with pytest.raises(MissingExtra, match=r"pip install 'stromboli\[lab\]'"):
+        plot.save(tmp_path / "plot.svg")
+
+
+def test_pictures_are_written_by_suffix_and_compare_runs(run: sb.Run, trace: sb.Trace, tmp_path: Path) -> None:
+    plot = run.plot.waits(sb.simulate(trace, FCFS, layout="pool"))
+    for suffix, begin in ((".svg", b"<svg"), (".png", b"\x89PNG"), (".json", b"{")):
+        plot.save(tmp_path / f"plot{suffix}")
+        assert (tmp_path / f"plot{suffix}").read_bytes().startswith(begin)
+    assert {"easy", "fcfs"} <= {str(value) for row in plot.to_dict()["data"]["values"] for value in row.values()}
+    assert "<svg" in plot._repr_mimebundle_()["image/svg+xml"]
+    with pytest.raises(ValueError, match="choose one of these suffixes"):
+        plot.save(tmp_path / "plot.gif")
+
+
 def test_representations_escape_names(tmp_path: Path) -> None:
     path = tmp_path / "a.csv"
     sb.Trace.lublin(3).write(path)
