@@ -6,5 +6,6 @@ measures    figures of one run: over time, by queue, by node
 comparison  runs of several policies and seeds, in parallel and resumable, with confidence intervals
 pictures    charts of runs
 report      a comparison as one page
-tables      rows of jobs as Arrow tables and Parquet files
+tables      rows of jobs and figures as Arrow tables and Parquet files
+perfetto    runs as a trace in Chrome's format
 """

@@ -1,4 +1,4 @@
-"""Rows of jobs as Arrow tables and Parquet files, for pandas, Polars, DuckDB and notebooks."""
+"""Rows of jobs and figures as Arrow tables and Parquet files, for pandas, Polars, DuckDB and notebooks."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from stromboli.lab.comparison.rows import FigureRow
 from stromboli.lab.extra import MissingExtra
 from stromboli.simulator.results.job_table import NUMBERS, TEXTS, JobOutcome, JobTable
 
@@ -58,5 +59,21 @@ def write_parquet(tables: Iterable[tuple[Mapping[str, str | int], JobTable]], pa
         if writer is not None:
             writer.close()
             part.replace(path)
+    finally:
+        part.unlink(missing_ok=True)
+
+
+def write_figures(rows: Iterable[FigureRow], path: Path) -> None:
+    """Write a row per figure as a Parquet file. Raises MissingExtra."""
+    try:
+        import pyarrow as pa
+        from pyarrow.parquet import write_table
+    except ImportError as error:
+        raise MissingExtra("lab") from error
+    part = path.with_name(f"{path.name}.part")
+    columns = zip(*rows, strict=True)
+    try:
+        write_table(pa.table(dict(zip(FigureRow._fields, map(list, columns), strict=True))), part, compression="zstd")
+        part.replace(path)
     finally:
         part.unlink(missing_ok=True)

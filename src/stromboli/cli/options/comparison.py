@@ -10,7 +10,7 @@ _WHOLE_FILE = click.Path(dir_okay=False)
 _FOLDER = click.Path(file_okay=False)
 #: The options that make a simulated trace a comparison.
 COMPARISON_PARAMETERS = (
-    "seeds", "workers", "dask", "results", "parquet", "pictures", "report",
+    "seeds", "workers", "dask", "results", "parquet", "pictures", "report", "figures", "perfetto",
 )  # fmt: skip
 
 comparison_options = option_group(
@@ -29,6 +29,14 @@ comparison_options = option_group(
     ),
     click.option(
         "--parquet", metavar="FILE", type=_WHOLE_FILE, help="Write a row per job and run as an Apache Parquet file."
+    ),
+    click.option(
+        "--figures", metavar="FILE", type=_WHOLE_FILE,
+        help="Write every figure of each run, also by queue, user and size, as CSV, or as Parquet for *.parquet.",
+    ),
+    click.option(
+        "--perfetto", metavar="FILE", type=_WHOLE_FILE,
+        help="Write jobs on nodes, with the first seed, as a trace for ui.perfetto.dev. A name with .gz is compressed.",
     ),
     click.option(
         "--report", metavar="FILE", type=_WHOLE_FILE,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import shlex
 import sys
 from collections.abc import Iterator, Mapping, Sequence
@@ -22,7 +23,8 @@ if TYPE_CHECKING:
     from stromboli.simulator.results.run import SimulationRun
 
 #: The options that name files, or describe them.
-FILE_PARAMETERS = ("csv", "parquet", "pictures", "report")
+FILE_PARAMETERS = ("csv", "parquet", "pictures", "report", "figures", "perfetto")
+_PARQUET = ".parquet"
 _LIBRARIES = {"parquet": "pyarrow", "pictures": "vl_convert", "report": "vl_convert"}
 
 #: Options that decide where runs are done, with a value each.
@@ -35,8 +37,8 @@ def check_files(files: Mapping[str, Any], output: str) -> None:
         raise click.UsageError("--csv - and -o cannot both write to the standard output.")
     for name in FILE_PARAMETERS:
         target = files[name]
-        if target and name in _LIBRARIES:
-            _need(_LIBRARIES[name], f"--{name}")
+        if target and (name in _LIBRARIES or Path(target).suffix == _PARQUET):
+            _need(_LIBRARIES.get(name, "pyarrow"), f"--{name}")
         if target and target != "-" and not Path(target).parent.is_dir():
             raise Failure(f"{target}: there is no folder {Path(target).parent}")
 
@@ -58,6 +60,10 @@ def write_files(runs: ComparedRuns, files: Mapping[str, Any]) -> None:
             _write_csv(runs, files["csv"])
         if files["parquet"]:
             _write_parquet(runs, Path(files["parquet"]))
+        if files["figures"]:
+            _write_figures(runs, files["figures"])
+        if files["perfetto"]:
+            _write_perfetto(runs, files["perfetto"])
         if files["pictures"]:
             _write_pictures(runs, Path(files["pictures"]))
         if files["report"]:
@@ -97,6 +103,27 @@ def _write_parquet(runs: ComparedRuns, path: Path) -> None:
     from stromboli.lab.tables import write_parquet
 
     write_parquet((({"policy": run.policy, "seed": run.seed}, run.jobs) for run in _each_run(runs)), path)
+
+
+def _write_figures(runs: ComparedRuns, target: str) -> None:
+    from stromboli.lab.comparison.rows import FigureRow, figure_rows
+    from stromboli.lab.tables import write_figures
+
+    rows = figure_rows(runs.comparison)
+    if Path(target).suffix == _PARQUET:
+        write_figures(rows, Path(target))
+        return
+    with written_target(target) as file:
+        writer = csv.writer(file, lineterminator="\n")
+        writer.writerow(FigureRow._fields)
+        writer.writerows(rows)
+
+
+def _write_perfetto(runs: ComparedRuns, target: str) -> None:
+    from stromboli.lab.perfetto import write_chrome_trace
+
+    with written_target(target) as file:
+        write_chrome_trace(_first_of_each_policy(runs), file)
 
 
 def _pictures(runs: ComparedRuns) -> Iterator[Picture]:

@@ -9,5 +9,6 @@ statistics   means, confidence intervals and paired differences over seeds
 metrics      the compared figures
 comparison   all figures of all policies
 text         figures as text
+rows         all figures of all runs as a table
 verdict      the difference as a sentence
 """

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from itertools import islice
 
 import numpy as np
 from numpy.typing import NDArray
@@ -60,6 +61,30 @@ def began_to_wait(run: SimulationRun, spans: AttemptSpans) -> Series:
     again = np.flatnonzero(jobs[1:] == jobs[:-1])
     since[order[again + 1]] = spans.ends[order[again]]
     return since
+
+
+class NodeLanes:
+    """Assigns the jobs of a node, in the order of their begins, to as few rows as they need side by side."""
+
+    def __init__(self) -> None:
+        self._ends: dict[int, list[float]] = {}
+
+    def add(self, node: int, begin: float, end: float) -> int:
+        """Return the row of a job within its node."""
+        ends = self._ends.setdefault(node, [])
+        lane = next((number for number, free in enumerate(ends) if free <= begin), len(ends))
+        if lane == len(ends):
+            ends.append(end)
+        ends[lane] = end
+        return lane
+
+    def count(self, node: int) -> int:
+        return len(self._ends[node])
+
+    def first(self, most: int) -> dict[tuple[int, int], None]:
+        """Return the first nodes and rows, in order."""
+        every = ((node, lane) for node in sorted(self._ends) for lane in range(len(self._ends[node])))
+        return dict.fromkeys(islice(every, most))
 
 
 def job_groups(run: SimulationRun) -> tuple[str, NDArray[np.int64], list[str]]:

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from itertools import islice
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 
-from stromboli.lab.measures.usage import AttemptSpans
-from stromboli.lab.pictures.bars import DrawnAttempts, began_to_wait, drawn_attempts, job_groups, with_running
+from stromboli.lab.pictures.bars import (
+    DrawnAttempts,
+    NodeLanes,
+    began_to_wait,
+    drawn_attempts,
+    job_groups,
+    with_running,
+)
 from stromboli.lab.pictures.drawing import Rows, Spec, colour_field, height_of, in_unit, spec, time_field, tooltips
 from stromboli.simulator.results.job_table import JobOutcome
 from stromboli.simulator.results.run import SimulationRun
@@ -31,8 +36,8 @@ def job_gantt(run: SimulationRun) -> Spec:
     labels = _unique_names(run, jobs)
     waits: Rows = []
     bars: Rows = []
-    for row in drawn.rows.tolist():
-        job, bar = int(drawn.spans.jobs[row]), _bar(run, drawn.spans, row)
+    for row, bar in _bars(run, drawn):
+        job = int(drawn.spans.jobs[row])
         each = {"job": labels[job], "group": names[groups[job]]}
         waits.append({**each, "from": float(waits_since[row]) - run.start, "to": bar["from"]})
         bars.append({**each, **bar})
@@ -52,47 +57,22 @@ def node_gantt(run: SimulationRun) -> Spec:
     drawn = with_running(drawn_attempts(run, _MAX_ATTEMPTS))
     title, groups, names = job_groups(run)
     pod_ends, nodes, _ = run.jobs.attempt_pods()
-    lanes = _NodeLanes()
-    for row in drawn.rows.tolist():
+    lanes = NodeLanes()
+    every: list[tuple[int, int, dict[str, Any]]] = []
+    for row, bar in _bars(run, drawn):
+        job = int(drawn.spans.jobs[row])
+        each = {"job": run.jobs.names[job], "group": names[groups[job]], **bar}
         pods = nodes[int(pod_ends[row - 1]) if row else 0 : int(pod_ends[row])]
-        lanes.add(row, np.unique(pods).tolist(), float(drawn.spans.begins[row]), float(drawn.spans.ends[row]))
-    bars, shown = [], lanes.shown(_MAX_LANES)
-    for row, node, lane in lanes.places:
-        if (node, lane) in shown:
-            job = int(drawn.spans.jobs[row])
-            bar = {"row": _lane_name(run, node, lane, lanes), "job": run.jobs.names[job], "group": names[groups[job]]}
-            bars.append({**bar, **_bar(run, drawn.spans, row)})
+        every += ((node, lanes.add(node, bar["from"], bar["to"]), each) for node in np.unique(pods).tolist())
+    shown = lanes.first(_MAX_LANES)
+    bars = [
+        {"row": _lane_name(run, node, lane, lanes), **each} for node, lane, each in every if (node, lane) in shown
+    ]  # fmt: skip
     left = len(run.nodes) - len({node for node, _ in shown})
     some = f" ({len(run.nodes) - left:,} of {len(run.nodes):,} nodes)" if left and len(shown) == _MAX_LANES else ""
     fields = {"x": "from", "x2": "to", "y": ("row", [_lane_name(run, *place, lanes) for place in shown])}
     layer = {"mark": {"type": "bar", "clip": True, "minBandSize": 2, "stroke": "white", "strokeWidth": 0.3}}
     return _gantt(run, drawn, f"Nodes{some}{_part(drawn)}", bars, fields, (title, names), [layer])
-
-
-class _NodeLanes:
-    """Assigns the jobs of a node to as few rows as they need."""
-
-    def __init__(self) -> None:
-        self._ends: dict[int, list[float]] = {}
-        #: The attempt, the node and the row within the node of each bar.
-        self.places: list[tuple[int, int, int]] = []
-
-    def add(self, row: int, nodes: Iterable[int], begin: float, end: float) -> None:
-        for node in nodes:
-            ends = self._ends.setdefault(node, [])
-            lane = next((number for number, free in enumerate(ends) if free <= begin), len(ends))
-            if lane == len(ends):
-                ends.append(end)
-            ends[lane] = end
-            self.places.append((row, node, lane))
-
-    def count(self, node: int) -> int:
-        return len(self._ends[node])
-
-    def shown(self, most: int) -> dict[tuple[int, int], None]:
-        """Return the first rows of all nodes, in order."""
-        every = ((node, lane) for node in sorted(self._ends) for lane in range(len(self._ends[node])))
-        return dict.fromkeys(islice(every, most))
 
 
 def _gantt(
@@ -125,10 +105,13 @@ def _domain(drawn: DrawnAttempts, run: SimulationRun, unit: str) -> list[float]:
     return [round((moment - run.start) / seconds, 5) for moment in (drawn.begin, drawn.end)]
 
 
-def _bar(run: SimulationRun, spans: AttemptSpans, row: int) -> dict[str, Any]:
-    outcome = JobOutcome(int(run.jobs.attempt_column("outcome")[row])).name.lower()
-    begin, end = (float(moments[row]) - run.start for moments in (spans.begins, spans.ends))
-    return {"from": begin, "to": end, "outcome": outcome, "attempt": True}
+def _bars(run: SimulationRun, drawn: DrawnAttempts) -> Iterator[tuple[int, dict[str, Any]]]:
+    """Yield the drawn attempts with their rows."""
+    outcomes = run.jobs.attempt_column("outcome")
+    for row in drawn.rows.tolist():
+        begin, end = (float(moments[row]) - run.start for moments in (drawn.spans.begins, drawn.spans.ends))
+        outcome = JobOutcome(int(outcomes[row])).name.lower()
+        yield row, {"from": begin, "to": end, "outcome": outcome, "attempt": True}
 
 
 def _unique_names(run: SimulationRun, jobs: list[int]) -> dict[int, str]:
@@ -141,7 +124,7 @@ def _unique_names(run: SimulationRun, jobs: list[int]) -> dict[int, str]:
     return names
 
 
-def _lane_name(run: SimulationRun, node: int, lane: int, lanes: _NodeLanes) -> str:
+def _lane_name(run: SimulationRun, node: int, lane: int, lanes: NodeLanes) -> str:
     name = run.nodes[node].name
     return name if lanes.count(node) == 1 else f"{name} / {lane + 1}"
 

@@ -147,6 +147,8 @@ WRITTEN = {
     "simulate --parquet",
     "simulate --pictures",
     "simulate --report",
+    "simulate --figures",
+    "simulate --perfetto",
 }
 
 
