@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import shlex
 import sys
 from collections.abc import Sequence
@@ -26,6 +27,7 @@ from stromboli.cli.output import Failure, escape_controls, object_name, warn
 from stromboli.cli.policies import read_registry
 
 if TYPE_CHECKING:
+    from stromboli.local.api_server.server import ApiServer
     from stromboli.local.fakes.kubelet.simulated_nodes import NodePool
     from stromboli.local.up.local_cluster import LocalCluster
     from stromboli.scheduler.policy import ActivePolicy
@@ -81,6 +83,10 @@ _FORECAST_PERIOD = 60.0
 @plugin_option("Your own plugin or action that the policy may name. Repeatable.")
 @click.option(
     "--port", type=click.IntRange(0, 65535), default=0, help="The port of the API server; default: any free port."
+)
+@click.option("--console/--no-console", default=True, show_default=True, help="Serve the web console.")
+@click.option(
+    "--console-port", type=click.IntRange(0, 65535), default=0, help="The port of the console; default: any free port."
 )
 @click.option(
     "--history", type=HistoryAddress(), metavar="ADDRESS",
@@ -176,8 +182,10 @@ async def _run(
             history_user_label="stromboli.dev/user", forecast=_FORECAST_PERIOD, plugins=tuple(options["plugins"]),
         )  # fmt: skip
         async with local_cluster(policy, pools=[pool], options=behaviour, server=server) as running:
-            with temporary_kubeconfig(server, path, history):
-                _print_instructions(path, pool)
+            async with contextlib.AsyncExitStack() as stack:
+                stack.enter_context(temporary_kubeconfig(server, path, history))
+                link = await _console(stack, server, history, options)
+                _print_instructions(path, pool, link)
                 await _apply(running, documents)
                 works = [_watch(running, policy, path)] if options["watch"] else []
                 await running.run_until(stop, options["duration"], *works)
@@ -193,12 +201,27 @@ async def _watch(running: LocalCluster, policy: ActivePolicy, path: Path) -> Non
     await view.run()
 
 
-def _print_instructions(path: Path, pool: NodePool) -> None:
+async def _console(
+    stack: contextlib.AsyncExitStack, server: ApiServer, history: str, options: dict[str, Any]
+) -> str:
+    """Start the web console and return its link; empty without one."""
+    from stromboli.cli.local_console import local_console
+
+    if not options["console"]:
+        return ""
+    return await stack.enter_async_context(
+        local_console(server, options["console_port"], history=history, plugins=options["plugins"])
+    )
+
+
+def _print_instructions(path: Path, pool: NodePool, link: str) -> None:
     click.echo(f"A local cluster with {pool.count} simulated nodes is running. In another terminal:\n")
     click.echo(f"  export KUBECONFIG={shlex.quote(str(path))}")
     click.echo("  kubectl get nodes")
     click.echo(f"  kubectl apply -f {shlex.quote(example_path('tutorials/first-gang/train.yaml'))}")
     click.echo("  kubectl get podgroups --watch\n")
+    if link:
+        click.echo(f"The web console: {link}\n")
     click.echo("Ctrl-C stops it.")
 
 
