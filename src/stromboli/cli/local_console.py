@@ -12,19 +12,21 @@ from stromboli.cli.commands.run.console import program_factory
 from stromboli.cli.output import Failure
 
 if TYPE_CHECKING:
-    from stromboli.local.api_server.server import ApiServer
+    from stromboli.local.up.local_cluster import LocalCluster
 
 
 @contextlib.asynccontextmanager
 async def local_console(
-    server: ApiServer, port: int, *, history: str = "", plugins: Sequence[str] = ()
+    running: LocalCluster, port: int, *, history: str = "", plugins: Sequence[str] = ()
 ) -> AsyncIterator[str]:
     """Serve the console of a cluster within the context; return a link that logs in its user."""
     from stromboli.console.server.server import ConsoleServer
     from stromboli.console.server.settings import ConsoleSettings
+    from stromboli.planner.cycle_records import CycleRecords
     from stromboli.serving.address import ListenError
 
-    code = secrets.token_urlsafe(24)
+    code, server, cycles = secrets.token_urlsafe(24), running.server, CycleRecords()
+    running.scheduler.observers.append(lambda result: cycles.add(result.session, result.session.now, result.seconds))
     console = ConsoleServer(
         ConsoleSettings(
             connect=lambda: server.local_connection,
@@ -32,6 +34,7 @@ async def local_console(
             address=f"127.0.0.1:{port}",
             plugins=plugins,
             history=history,
+            cycles=cycles,
             codes={code: server.token},
         )
     )

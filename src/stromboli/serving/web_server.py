@@ -19,15 +19,20 @@ _SECONDS_TO_STOP = 5.0
 
 
 class WebServer:
-    """Serves one application. Its first middleware notes that the headers of a request have arrived."""
+    """Serves one application. Its first middleware notes that the headers of a request have arrived. With
+    `cancels_handlers`, a handler is cancelled when its client disconnects.
+    """
 
-    def __init__(self, application: web.Application, listener: Listener | None = None) -> None:
+    def __init__(
+        self, application: web.Application, listener: Listener | None = None, *, cancels_handlers: bool = False
+    ) -> None:
         self._listener = listener or Listener()
         application.middlewares.insert(0, self._note_headers)
         self._runner = web.AppRunner(
             application,
             access_log=None,
             handle_signals=False,
+            handler_cancellation=cancels_handlers,
             keepalive_timeout=IDLE_SECONDS,
             lingering_time=LINGERING_SECONDS,
             shutdown_timeout=_SECONDS_TO_STOP,

@@ -19,14 +19,19 @@ from stromboli.cli.commands.run.console import program_factory
 from stromboli.console.access.callers import TrustedProxies
 from stromboli.console.server.server import ConsoleServer
 from stromboli.console.server.settings import ConsoleSettings
+from stromboli.core.session.decision_records import DecisionRecords
 from stromboli.kube.client.apply import Applier
 from stromboli.kube.client.client import Client
 from stromboli.kube.crds.install import install_crds
 from stromboli.kube.objects.catalogue import NODES
 from stromboli.local.api_server.server import ApiServer
+from stromboli.planner.cycle_records import CycleRecords
+from stromboli.planner.virtual_cluster import PlannedCluster
 from stromboli.serving.server_thread import ServerThread
 from stromboli.serving.tls import TlsSettings
+from tests.testing.cases.case import objects
 from tests.testing.manifests.builders import Manifest, gang, manifest, nodes, queue
+from tests.testing.random_clusters.engine import default_program
 
 ROOT, ANA, EVE = "token-of-root", "token-of-ana", "token-of-eve"
 CODE = "code-of-the-link"
@@ -147,7 +152,12 @@ def running_console(cluster: ApiServer, **settings: Any) -> Iterator[ConsoleServ
 
 @pytest.fixture(scope="module")
 def console(cluster: ApiServer) -> Iterator[ConsoleServer]:
-    with running_console(cluster) as server:
+    """With a cycle over both tenants, as a scheduler of the same process records it."""
+    records = CycleRecords()
+    scheduled = [each for each in _tenants() if not each["kind"].startswith("Role")]
+    planned = PlannedCluster(objects(scheduled), default_program())
+    records.add(planned.run_cycle(DecisionRecords()), 1.0, 0.5)
+    with running_console(cluster, cycles=records) as server:
         yield server
 
 

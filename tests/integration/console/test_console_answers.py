@@ -15,7 +15,7 @@ pytestmark = pytest.mark.only("embedded", because="roles of further users are th
 
 _JOB = {"namespace": "team-a", "podGroup": "big", "node": "a", "number": "1"}
 _CALCULATED = ("explainJob", "scoreJob", "plan", "diffPolicies", "simulate")
-_OTHERS = ("streamEvents", "getJobYaml", "getCycle", "getSession")
+_OTHERS = ("streamEvents", "getJobYaml", "getSession")
 _READS = [route for route in ROUTES if route.method == "GET" and route.name not in (*_CALCULATED, *_OTHERS)]
 
 
@@ -124,6 +124,17 @@ async def test_session_states_the_rights(root: ConsoleClient, ana: ConsoleClient
 
 async def test_path_of_the_client_gets_its_page(root: ConsoleClient) -> None:
     status, body, headers = await root.send("GET", "/jobs/team-a/big")
-    assert (status, headers["Content-Type"]) == (200, "text/html; charset=utf-8")
-    assert body.startswith(b"<!doctype html>")
+    assert (status, headers["Content-Type"].partition(";")[0]) == (200, "text/html")
+    assert body.lower().startswith(b"<!doctype html>")
     assert (await root.get("/api/unknown", 404))["reason"] == "NotFound"
+
+
+async def test_cycle_shows_decisions_about_readable_jobs(root: ConsoleClient, ana: ConsoleClient) -> None:
+    [listed] = (await root.get("/api/cycles"))["cycles"]
+    assert (listed["number"], listed["binds"], listed["waiting"]) == (1, 1, 1)
+    whole, own = await root.get("/api/cycles/1"), await ana.get("/api/cycles/1")
+    assert ([each["job"] for each in whole["binds"]], whole["hidden"]) == (["team-b/secret-job"], 0)
+    assert [each["job"] for each in whole["scores"]] == ["team-b/secret-job"]
+    assert (own["binds"], [each["job"] for each in own["refusals"]], own["hidden"]) == ([], ["team-a/big"], 1)
+    assert (await root.get("/api/cycles?before=1"))["cycles"] == []
+    await root.get("/api/cycles/2", 404)

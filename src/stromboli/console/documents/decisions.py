@@ -3,75 +3,18 @@
 from __future__ import annotations
 
 from stromboli.console.documents.base import ConsoleDocument
-
-
-class CycleSummary(ConsoleDocument):
-    """A cycle in numbers."""
-
-    number: int
-    time: float
-    seconds: float
-    binds: int
-    evictions: int
-    pipelined: int
-    waiting: int
-
-
-class ScoredNode(ConsoleDocument):
-    """A node with its points by scorer."""
-
-    node: str
-    total: float
-    points: dict[str, float]
-
-
-class BindDecision(ConsoleDocument):
-    """Pods of a job that were bound together."""
-
-    job: str
-    queue: str
-    #: Node by pod.
-    pods: dict[str, str]
-
-
-class EvictionDecision(ConsoleDocument):
-    """An evicted pod: the action, the job that needs the capacity, and the plugins that allowed it."""
-
-    pod: str
-    job: str
-    action: str
-    preemptor: str
-    message: str
-    plugins: list[str]
-
-
-class NominationDecision(ConsoleDocument):
-    """Capacity that is nominated to a job until evicted pods are gone."""
-
-    job: str
-    #: Node by pod.
-    pods: dict[str, str]
-
-
-class RefusalDecision(ConsoleDocument):
-    """Why a job was not started: the reason, and its code."""
-
-    job: str
-    queue: str
-    summary: str
-    codes: list[str]
-
-
-class ScoreDecision(ConsoleDocument):
-    """The scores of the best nodes for the pods of a job."""
-
-    job: str
-    pods: int
-    nodes: list[ScoredNode]
+from stromboli.planner.cycle_records import (
+    BindDecision,
+    CycleSummary,
+    EvictionDecision,
+    NominationDecision,
+    RefusalDecision,
+    ScoreDecision,
+)
 
 
 class CycleList(ConsoleDocument):
-    """Recorded cycles, the latest first. Without a scheduler in the same process there are none."""
+    """Recorded cycles, the latest first. Cycles that decide nothing new are not recorded."""
 
     instance: str
     cycles: list[CycleSummary]

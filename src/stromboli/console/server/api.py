@@ -12,7 +12,7 @@ from stromboli.console.access.callers import ConsoleCallers
 from stromboli.console.access.rights import RightsReviewer
 from stromboli.console.routes import ROUTES, ApiRoute
 from stromboli.console.server.asking import ConsoleAsking
-from stromboli.console.server.calls import MAX_BODY, AnswerCache, ConsoleCall, encoded, json_response
+from stromboli.console.server.calls import MAX_BODY, AnswerCache, ConsoleCall, encoded, packed_response
 from stromboli.console.server.decisions import ConsoleDecisions
 from stromboli.console.server.events import EventStreams
 from stromboli.console.server.login import ConsoleLogin
@@ -69,7 +69,7 @@ class ConsoleApi:
             answer = await self._answers[route.name](call)
             if isinstance(answer, web.StreamResponse):
                 return answer
-            return await json_response(request, {False: encoded(answer)})
+            return await packed_response(request, {False: encoded(answer)})
 
         return handle
 
@@ -81,7 +81,7 @@ class ConsoleApi:
         forms = self._kept.find(key)
         if forms is None:
             forms = self._kept.keep(key, encoded(FRAME_ANSWERS[call.route.name](view, known)))
-        return await json_response(call.request, forms)
+        return await packed_response(call.request, forms)
 
     async def _ready(self, request: web.Request) -> web.Response:
         """Raises NotReady."""
@@ -89,7 +89,7 @@ class ConsoleApi:
 
 
 async def _description(request: web.Request) -> web.Response:
-    return await json_response(request, {False: openapi.FILE.read_bytes()})
+    return await packed_response(request, {False: openapi.FILE.read_bytes()})
 
 
 async def _alive(request: web.Request) -> web.Response:

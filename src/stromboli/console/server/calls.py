@@ -89,13 +89,15 @@ class AnswerCache:
         return kept
 
 
-async def json_response(request: web.Request, forms: dict[bool, bytes]) -> web.Response:
+async def packed_response(
+    request: web.Request, forms: dict[bool, bytes], content_type: str = "application/json"
+) -> web.Response:
     """Return an answer, compressed if the client takes it so and it is large. `forms` keeps what was compressed."""
     is_packed = len(forms[False]) >= _MIN_COMPRESSED and "gzip" in request.headers.get("Accept-Encoding", "")
     if is_packed and True not in forms:
         forms[True] = await asyncio.to_thread(_packed, forms[False])
     headers = {"Vary": "Accept-Encoding", **({"Content-Encoding": "gzip"} if is_packed else {})}
-    return web.Response(body=forms[is_packed], content_type="application/json", headers=headers)
+    return web.Response(body=forms[is_packed], content_type=content_type, headers=headers)
 
 
 def _packed(content: bytes) -> bytes:

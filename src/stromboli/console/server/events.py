@@ -25,6 +25,8 @@ _MAX_PER_PERSON, _MAX_STREAMS = 16, 300
 #: Seconds between two signs of life, and in which a reader must take an event.
 _HEARTBEAT_SECONDS, _SECONDS_TO_TAKE = 15.0, 30.0
 _MAX_VERSION = 1 << 53
+#: The resource of recorded cycles, which no frame has.
+_DECISIONS = "decisions"
 
 
 class EventStreams:
@@ -77,7 +79,7 @@ class EventReader:
     ) -> None:  # fmt: skip
         self._callers, self._call, self._frames, self._response = callers, call, frames, response
         self._seen, self._base = known, known or 0
-        self._version = frames.current.version
+        self._version, self._cycle = frames.current.version, call.state.latest_cycle
         self._readable: Any = None
 
     async def run(self) -> None:
@@ -106,6 +108,9 @@ class EventReader:
 
     async def _send_frame(self, view: PersonView) -> None:
         changed = [name for name, version in view.frame.versions.items() if version > self._version]
+        if self._call.state.latest_cycle != self._cycle:
+            self._cycle = self._call.state.latest_cycle
+            changed.append(_DECISIONS)
         self._version = view.frame.version
         event = StreamVersion(instance=view.instance, version=view.frame.version, resources=changed)
         await self._send("version", event)

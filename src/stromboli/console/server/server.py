@@ -67,16 +67,17 @@ class ConsoleServer(ServerThread):
         stack.callback(snapshots.close)
         login = ConsoleLogin(
             callers, reviewer, state, is_https=certificate is not None, has_history=bool(settings.history),
-            has_decisions=False, owner_label=settings.owner_label,
+            has_decisions=settings.cycles is not None, owner_label=settings.owner_label,
         )  # fmt: skip
         api = ConsoleApi(
             state, callers, reviewer, login,
             ConsoleReads(client, HistoryReader(settings.history) if settings.history else None),
             ConsoleAsking(AnsweringProcess(settings.history, settings.plugins), snapshots),
-            ConsoleDecisions(),
+            ConsoleDecisions(settings.cycles),
         )  # fmt: skip
         guard = RequestGuard(AllowedHosts(self._wanted, settings.hosts))
-        server = WebServer(api.application(guard, StaticPages(STATIC)), Listener(connections=_MAX_CONNECTIONS))
+        application, listener = api.application(guard, StaticPages(STATIC)), Listener(connections=_MAX_CONNECTIONS)
+        server = WebServer(application, listener, cancels_handlers=True)
         stack.push_async_callback(server.stop)
         self.address = await server.start(self._wanted, None if certificate is None else certificate.context)
         callers.cookie = _cookie(self.address, is_https=certificate is not None)

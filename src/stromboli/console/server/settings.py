@@ -9,6 +9,7 @@ from pathlib import Path
 from stromboli.console.access.callers import TrustedProxies
 from stromboli.console.cache.cache import ProgramFactory
 from stromboli.kube.client.config.connection import Connection
+from stromboli.planner.cycle_records import CycleRecords
 from stromboli.planner.live.installation import InstallationName
 from stromboli.serving.tls import TlsSettings
 
@@ -35,5 +36,7 @@ class ConsoleSettings:
     #: Further names under which the console may be asked.
     hosts: Sequence[str] = ()
     proxies: TrustedProxies = field(default_factory=TrustedProxies)
+    #: Decisions of a scheduler in the same process.
+    cycles: CycleRecords | None = None
     #: Tokens by the code of a printed link.
     codes: Mapping[str, str] = field(default_factory=dict, repr=False)

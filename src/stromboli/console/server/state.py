@@ -82,6 +82,11 @@ class ConsoleState:
         frames = self.frames
         return PersonView(frames.instance, frames.current, self.cache.cluster, rights)
 
+    @property
+    def latest_cycle(self) -> int:
+        """The number of the latest recorded cycle; 0 without any."""
+        return self._settings.cycles.latest if self._settings.cycles is not None else 0
+
     @staticmethod
     def now() -> float:
         return time.time()

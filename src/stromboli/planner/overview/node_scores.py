@@ -92,10 +92,11 @@ def node_scores(session: Session, job: Job) -> list[ClassScores]:
     for task in sorted(job.tasks.values(), key=session.task_order_key):
         if session.ledger.is_pending(task):
             classes.setdefault(task.task_class.number, []).append(task)
-    return [_class_scores(session, job, tasks) for tasks in classes.values()]
+    return [class_scores(session, job, tasks) for tasks in classes.values()]
 
 
-def _class_scores(session: Session, job: Job, tasks: Sequence[Task]) -> ClassScores:
+def class_scores(session: Session, job: Job, tasks: Sequence[Task]) -> ClassScores:
+    """Return the scores of equal pods of a job."""
     names, first = session.nodes.names, tasks[0]
     task_class = first.task_class
     session.search.current_task = first

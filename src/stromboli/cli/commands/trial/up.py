@@ -27,7 +27,6 @@ from stromboli.cli.output import Failure, escape_controls, object_name, warn
 from stromboli.cli.policies import read_registry
 
 if TYPE_CHECKING:
-    from stromboli.local.api_server.server import ApiServer
     from stromboli.local.fakes.kubelet.simulated_nodes import NodePool
     from stromboli.local.up.local_cluster import LocalCluster
     from stromboli.scheduler.policy import ActivePolicy
@@ -184,7 +183,7 @@ async def _run(
         async with local_cluster(policy, pools=[pool], options=behaviour, server=server) as running:
             async with contextlib.AsyncExitStack() as stack:
                 stack.enter_context(temporary_kubeconfig(server, path, history))
-                link = await _console(stack, server, history, options)
+                link = await _console(stack, running, history, options)
                 _print_instructions(path, pool, link)
                 await _apply(running, documents)
                 works = [_watch(running, policy, path)] if options["watch"] else []
@@ -202,7 +201,7 @@ async def _watch(running: LocalCluster, policy: ActivePolicy, path: Path) -> Non
 
 
 async def _console(
-    stack: contextlib.AsyncExitStack, server: ApiServer, history: str, options: dict[str, Any]
+    stack: contextlib.AsyncExitStack, running: LocalCluster, history: str, options: dict[str, Any]
 ) -> str:
     """Start the web console and return its link; empty without one."""
     from stromboli.cli.local_console import local_console
@@ -210,7 +209,7 @@ async def _console(
     if not options["console"]:
         return ""
     return await stack.enter_async_context(
-        local_console(server, options["console_port"], history=history, plugins=options["plugins"])
+        local_console(running, options["console_port"], history=history, plugins=options["plugins"])
     )
 
 
