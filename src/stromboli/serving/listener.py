@@ -86,7 +86,10 @@ class Listener:
 
     def _settled(self, connection: socket.socket, task: asyncio.Task[None]) -> None:
         self._unheard.pop(connection, None)
-        if not task.cancelled() and (error := task.exception()) is not None:
+        if task.cancelled():  # perhaps before its first step
+            with contextlib.suppress(OSError):
+                connection.close()
+        elif (error := task.exception()) is not None:
             _log.warning("connection failed", extra={"error": str(error)})
 
     async def _serve(self, connection: socket.socket, context: ssl.SSLContext | None, server: web.Server) -> None:

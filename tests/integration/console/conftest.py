@@ -140,7 +140,7 @@ def cluster() -> Iterator[ApiServer]:
 def running_console(cluster: ApiServer, **settings: Any) -> Iterator[ConsoleServer]:
     given = {"address": "127.0.0.1:0", **settings}
     server = ConsoleServer(
-        ConsoleSettings(lambda: cluster.connection, program_factory(()), codes={CODE: ROOT}, **given)
+        ConsoleSettings(lambda: cluster.local_connection, program_factory(()), codes={CODE: ROOT}, **given)
     )
     server.start()
     try:

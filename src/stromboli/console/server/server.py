@@ -82,7 +82,13 @@ class ConsoleServer(ServerThread):
         self.address = await server.start(self._wanted, None if certificate is None else certificate.context)
         callers.cookie = _cookie(self.address, is_https=certificate is not None)
         for work in (state.run(), *([certificate.watch()] if certificate is not None else [])):
-            stack.callback(asyncio.create_task(work).cancel)
+            stack.push_async_callback(_end, asyncio.create_task(work))
+
+
+async def _end(task: asyncio.Task[None]) -> None:
+    """Cancel a task, and wait until it has closed its connections."""
+    task.cancel()
+    await asyncio.gather(task, return_exceptions=True)
 
 
 def _cookie(address: Address, *, is_https: bool) -> str:
