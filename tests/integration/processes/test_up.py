@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import json
+import asyncio
 import os
 import re
 import signal
 import subprocess
-import urllib.error
-import urllib.request
 from pathlib import Path
-from typing import Any
 
+import aiohttp
 import pytest
 from click.testing import CliRunner
 
@@ -164,28 +162,23 @@ def test_bad_options_are_refused_with_a_sentence(tmp_path: Path, arguments: tupl
     assert "Traceback" not in command.output
 
 
+async def _nodes_ready(url: str, code: str) -> int:
+    """Log in by the code, and return the number of ready nodes; 0 until the console is ready."""
+    async with aiohttp.ClientSession(cookie_jar=aiohttp.CookieJar(unsafe=True)) as session:
+        async with session.post(f"{url}/api/session", json={"code": code}) as login:
+            if login.status != 200:
+                return 0
+        async with session.get(f"{url}/api/overview") as answer:
+            return int((await answer.json())["nodesReady"])
+
+
 def test_printed_link_logs_in_to_the_console(tmp_path: Path) -> None:
     command = up(tmp_path, "--nodes=2")
     try:
         command.wait_for_output("#code=")
         url, code = re.findall(r"(http://127\.0\.0\.1:\d+)/#code=(\S+)", command.output)[0]
 
-        def overview() -> dict[str, Any]:
-            login = urllib.request.Request(
-                f"{url}/api/session", json.dumps({"code": code}).encode(), {"Content-Type": "application/json"}
-            )
-            opener = urllib.request.build_opener(urllib.request.HTTPCookieProcessor())
-            try:
-                opener.open(login).close()
-                with opener.open(f"{url}/api/overview") as answer:
-                    found: dict[str, Any] = json.load(answer)
-            except urllib.error.HTTPError as error:
-                with error:
-                    assert error.code == 503, error
-                return {}
-            return found
-
-        wait_for(lambda: overview().get("nodesReady") == 2, "two nodes in the console")
+        wait_for(lambda: asyncio.run(_nodes_ready(url, code)) == 2, "two nodes in the console")
         command.signal(signal.SIGINT)
         assert command.ends() == 0
     finally:
