@@ -1,4 +1,6 @@
-"""Completion of names from the cluster: jobs, queues, nodes and namespaces. Whatever fails completes nothing."""
+"""Completion of names from the cluster: jobs, queues, nodes, namespaces, priority classes. Whatever fails completes
+nothing.
+"""
 
 from __future__ import annotations
 
@@ -42,10 +44,12 @@ async def _listed(listing: Listing, options: dict[str, Any]) -> Iterable[str]:
 
 
 async def _jobs(client: Client, namespace: str) -> Iterable[str]:
+    from stromboli.cli.suspended_jobs import suspended_volcano_jobs
     from stromboli.kube.objects.catalogue import POD_GROUPS
     from stromboli.workloads.groups import title_of
 
-    return map(title_of, (await client.list(POD_GROUPS, namespace=namespace)).items)
+    groups = (await client.list(POD_GROUPS, namespace=namespace)).items
+    return map(title_of, [*groups, *await suspended_volcano_jobs(client, namespace)])
 
 
 async def _queues(client: Client, namespace: str) -> Iterable[str]:
@@ -66,8 +70,15 @@ async def _namespaces(client: Client, namespace: str) -> Iterable[str]:
     return [each.metadata.name for each in (await client.list(NAMESPACES)).items]
 
 
+async def _priority_classes(client: Client, namespace: str) -> Iterable[str]:
+    from stromboli.kube.objects.catalogue import PRIORITY_CLASSES
+
+    return [each.metadata.name for each in (await client.list(PRIORITY_CLASSES)).items]
+
+
 complete_jobs, complete_queues = _completer(_jobs), _completer(_queues)
 complete_nodes, complete_namespaces = _completer(_nodes), _completer(_namespaces)
+complete_priority_classes = _completer(_priority_classes)
 
 
 def main() -> None:

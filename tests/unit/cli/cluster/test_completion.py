@@ -14,7 +14,7 @@ from click.shell_completion import ShellComplete
 from stromboli.cli import completion, main
 from stromboli.kube.client.client import Client
 from stromboli.kube.crds.install import install_crds
-from stromboli.kube.objects.catalogue import NAMESPACES, NODES, POD_GROUPS, QUEUES
+from stromboli.kube.objects.catalogue import NAMESPACES, NODES, POD_GROUPS, PRIORITY_CLASSES, QUEUES, VOLCANO_JOBS
 from stromboli.local.api_server.server import ApiServer
 from tests.testing.manifests.builders import node
 
@@ -26,6 +26,10 @@ async def kubeconfig(tmp_path: Path) -> AsyncIterator[Path]:
         await client.create(NAMESPACES, {"metadata": {"name": "team"}})
         for name, namespace in (("train", "default"), ("tune", "default"), ("large", "team")):
             await client.create(POD_GROUPS, {"metadata": {"name": name}, "spec": {}}, namespace=namespace)
+        await client.create(VOLCANO_JOBS, {"metadata": {"name": "mpi"}, "spec": {}})
+        aborted = {"status": {"state": {"phase": "Aborted"}}}
+        await client.patch(VOLCANO_JOBS, "mpi", aborted, subresource="status")
+        await client.create(PRIORITY_CLASSES, {"metadata": {"name": "urgent"}, "value": 1000})
         await client.create(QUEUES, {"metadata": {"name": "research"}, "spec": {"weight": 1}})
         for name in ("node-a", "node-b"):
             made = node(name)
@@ -42,6 +46,11 @@ def completed(*words: str) -> list[str]:
 
 CASES = {
     "jobs of the namespace": (("job", "t"), ["train", "tune"]),
+    "suspended Volcano Job": (("resume", "m"), ["mpi"]),
+    "jobs that wait": (("explain", "t"), ["train", "tune"]),
+    "jobs of the history": (("history", "t"), ["train", "tune"]),
+    "jobs of a forecast": (("forecast", "t"), ["train", "tune"]),
+    "priority classes": (("submit", "--priority-class", "u"), ["urgent"]),
     "jobs of another one": (("cancel", "-n", "team", ""), ["large"]),
     "nodes": (("score", "train", "node-"), ["node-a", "node-b"]),
     "queues": (("queues", "r"), ["research"]),

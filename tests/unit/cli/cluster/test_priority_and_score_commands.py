@@ -54,7 +54,7 @@ def test_keys_without_end_are_texts_in_json(run: Run, tmp_path: Path) -> None:
 def test_job_without_waiting_pods_has_no_place(run: Run) -> None:
     result = run("priority", [*nodes(4, 1), *running("a", 2, name="done", minimum=1)], "done")
     assert (result.exit_code, result.stdout) == (1, "")
-    assert "error: job default/done has no waiting pods, so it has no place in queue default" in result.stderr
+    assert "error: job done has no waiting pods, so it has no place in queue default" in result.stderr
 
 
 CLUSTER: list[Any] = [

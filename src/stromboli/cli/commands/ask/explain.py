@@ -8,6 +8,7 @@ from typing import Any
 import click
 
 from stromboli.cli.answers.asking import asking_options, asking_scheduler
+from stromboli.cli.completion import complete_jobs
 from stromboli.cli.job_names import named_job
 from stromboli.cli.options.settings import output_option
 from stromboli.cli.output import Failure, Printout
@@ -34,12 +35,16 @@ _MAX_COMPLETED_BYTES = 1 << 20
 
 
 def _complete_job(context: click.Context, parameter: click.Parameter, incomplete: str) -> list[str]:
-    """Complete the PodGroups of the files of `-f`, by name or with their namespace."""
+    """Complete the PodGroups of the files of `-f`, by name or with their namespace; without files, the jobs of the
+    cluster.
+    """
     from stromboli.kube import PodGroup
     from stromboli.kube.manifests.manifests import ManifestError
     from stromboli.workloads.reading import read_with_workloads
 
-    paths = [path for path in context.params.get("paths") or () if path != "-"]
+    if not context.params.get("paths"):
+        return complete_jobs(context, parameter, incomplete)
+    paths = [path for path in context.params["paths"] if path != "-"]
     try:
         if sum(map(_size, paths)) > _MAX_COMPLETED_BYTES:
             return []

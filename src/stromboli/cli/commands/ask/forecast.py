@@ -7,6 +7,7 @@ from typing import Any
 
 import click
 
+from stromboli.cli.completion import complete_jobs
 from stromboli.cli.forecasting import forecast_of, learned_option
 from stromboli.cli.options.settings import DURATION, output_option
 from stromboli.cli.options.times import now_option
@@ -33,7 +34,7 @@ Exit codes:
 
 
 @click.command(epilog=_EPILOG)
-@click.argument("job", default="")
+@click.argument("job", default="", shell_complete=complete_jobs)
 @forecast_options
 @now_option("The present time, such as 2026-01-01T12:00:00Z. Default: the clock.")
 @learned_option

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from stromboli.cli.answers.asking import ask_for, asking_options
+from stromboli.cli.completion import complete_jobs
 from stromboli.cli.options.connection import kubeconfig_options
 from stromboli.cli.options.history import find_history, history_option, open_history
 from stromboli.cli.options.listing import namespace_options, scope_of, watch_option
@@ -45,7 +46,7 @@ Exit codes:
 
 
 @click.command(epilog=_EPILOG)
-@click.argument("job", default="")
+@click.argument("job", default="", shell_complete=complete_jobs)
 @namespace_options
 @click.option("--queue", default="", metavar="NAME", help="Only jobs of one queue.")
 @click.option("--state", "states", multiple=True, type=click.Choice(_STATES), help="Only jobs in a state. Repeatable.")

@@ -46,6 +46,6 @@ def priority(name: str, output: str, **options: Any) -> None:
     key = named_job(JobNames.of_cluster(cluster), name, options["namespace"])
     order = queue_order(session, cluster.pod_groups, session.jobs[key].queue)
     if all(each.subject.key != key for each in order.jobs):
-        raise Failure(f"job {key} has no waiting pods, so it has no place in queue {order.queue}")
+        raise Failure(f"job {name} has no waiting pods, so it has no place in queue {order.queue}")
     now = scenario.dump.now if scenario.dump else clock_unless(scenario.now)
     priority_printout(order, key, now, [*scenario.warnings, *map(scenario.located, session.warnings)]).echo(output)

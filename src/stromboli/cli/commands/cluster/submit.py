@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from stromboli.cli.changes.running import own_namespace_option, run_with_client
-from stromboli.cli.completion import complete_queues
+from stromboli.cli.completion import complete_priority_classes, complete_queues
 from stromboli.cli.options.connection import connection_options, connector
 from stromboli.cli.options.pairs import PAIR, pairs
 from stromboli.cli.options.settings import DURATION, output_option
@@ -54,7 +54,13 @@ Exit codes:
 @click.option("--gpu", type=click.IntRange(0), default=0, help="GPUs of each pod (nvidia.com/gpu).")
 @click.option("--request", "further", type=PAIR, multiple=True, metavar="NAME=AMOUNT", help="A further resource.")
 @click.option("--queue", default="", metavar="NAME", shell_complete=complete_queues, help="Default: the default queue.")
-@click.option("--priority-class", default="", metavar="NAME", help="The PriorityClass of the job.")
+@click.option(
+    "--priority-class",
+    default="",
+    metavar="NAME",
+    shell_complete=complete_priority_classes,
+    help="The PriorityClass of the job.",
+)
 @click.option("--time", "limit", type=DURATION, default=0.0, metavar="DURATION", help="The longest run time.")
 @click.option("--retries", type=click.IntRange(0), default=0, show_default=True, help="Failed pods to replace.")
 @click.option("--env", "environment", type=PAIR, multiple=True, metavar="NAME=VALUE", help="A variable. Repeatable.")
