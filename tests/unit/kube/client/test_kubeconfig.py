@@ -242,6 +242,10 @@ def test_in_cluster_connection_outside_of_pod(tmp_path: Path, monkeypatch: pytes
 def test_connection_precedence(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(ConnectionProblem, match="no cluster is configured"):
         connect()
+    with monkeypatch.context() as patched:
+        patched.setenv("KUBECONFIG", "/absent")
+        with pytest.raises(ConnectionProblem, match='the path "/absent" does not exist'):
+            connect()
     assert connect(master="http://bare:1").server == "http://bare:1"
     monkeypatch.setenv("KUBERNETES_SERVICE_HOST", "pod")
     monkeypatch.setattr("stromboli.kube.client.config.connect.is_in_cluster", lambda: True)

@@ -48,6 +48,8 @@ def connect(kubeconfig: str | None = None, context: str | None = None, master: s
         found = in_cluster_connection()
     elif master:
         found = Connection(master, Trust().context() if master.startswith("https:") else None)
+    elif os.environ.get("KUBECONFIG"):
+        found = load_kubeconfig()
     else:
         raise ConnectionProblem("no cluster is configured; name a kubeconfig file, set KUBECONFIG, or run in a pod")
     return replace(found, server=master.rstrip("/")) if master else found
