@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import os
 import statistics
 import subprocess
 import sys
@@ -53,8 +54,10 @@ class Run(NamedTuple):
     seconds: float
     peak_mebibytes: float
     processor_seconds: float
-    #: The rate of the client that only creates pods.
-    raw: float = 0.0
+    #: Processor time of all processes: this one, the controller and the server.
+    processor_seconds_of_all: float
+    #: Seconds of the client that only creates pods, and processor time of all processes.
+    raw: tuple[float, float] = (0.0, 0.0)
 
 
 def embedded(parameters: Parameters, runs: int) -> list[Result]:
@@ -83,23 +86,34 @@ async def _measure(name: str, plane: ControlPlane, parameters: Parameters, runs:
     result = Result(name, parameters, seconds, pods, pods / seconds, {"created": seconds})
     result.runs = [each.seconds for each in made]
     result.more = {
-        "raw_pods_per_second": statistics.median(each.raw for each in made),
-        "part_of_raw": statistics.median(pods / each.seconds / each.raw for each in made),
+        "raw_pods_per_second": pods / statistics.median(each.raw[0] for each in made),
+        "part_of_raw": statistics.median(each.raw[0] / each.seconds for each in made),
+        "part_of_raw_by_processor_time": statistics.median(
+            each.raw[1] / each.processor_seconds_of_all for each in made
+        ),
         "controller_peak_mebibytes": max(each.peak_mebibytes for each in made),
         "controller_processor_milliseconds_per_pod": 1000 * processor / pods,
+        "processor_milliseconds_per_pod": [1000 * each.processor_seconds_of_all / pods for each in made],
+        "raw_processor_milliseconds_per_pod": [1000 * each.raw[1] / pods for each in made],
     }
     return finished(result)
 
 
-async def _raw(client: Client, jobs: int, namespace: str) -> float:
-    """Pods per second of a client that only creates them."""
+async def _raw(client: Client, jobs: int, namespace: str) -> tuple[float, float]:
+    """Seconds of a client that only creates the pods, and processor time of all processes."""
     await client.create(NAMESPACES, {"metadata": {"name": namespace}})
     pods = [pod for number in range(jobs) for pod in _pods(number)]
-    began = time.perf_counter()
+    used, began = _used_by_all(), time.perf_counter()
     await at_once(client.create(PODS, pod, namespace=namespace) for pod in pods)
-    rate = len(pods) / (time.perf_counter() - began)
+    seconds, used = time.perf_counter() - began, _used_by_all() - used
     await _clear(client, namespace)
-    return rate
+    return seconds, used
+
+
+def _used_by_all() -> float:
+    """Processor time of this process and of its child processes so far."""
+    children = Path(f"/proc/self/task/{os.getpid()}/children").read_text().split()
+    return time.process_time() + sum(processor_seconds(int(each)) for each in children)
 
 
 async def _controlled(plane: ControlPlane, client: Client, jobs: int, namespace: str) -> Run:
@@ -108,10 +122,10 @@ async def _controlled(plane: ControlPlane, client: Client, jobs: int, namespace:
     with _controller(plane) as process:
         async with _admission(client):
             await _submit(client, 1, f"{_FIRST}-{namespace}")
-            used, began = processor_seconds(process.pid), time.perf_counter()
+            used, all_used, began = processor_seconds(process.pid), _used_by_all(), time.perf_counter()
             await _submit(client, jobs, namespace)
-            seconds, used = time.perf_counter() - began, processor_seconds(process.pid) - used
-            run = Run(seconds, peak(process.pid), used)
+            seconds, all_used = time.perf_counter() - began, _used_by_all() - all_used
+            run = Run(seconds, peak(process.pid), processor_seconds(process.pid) - used, all_used)
     await _clear(client, namespace)
     return run
 
