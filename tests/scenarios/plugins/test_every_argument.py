@@ -10,6 +10,7 @@ import pytest
 from stromboli.core.actions import ACTIONS
 from stromboli.core.config.arguments import Arguments, ArgumentSpec
 from stromboli.core.plugins import PLUGINS
+from stromboli.kube.objects.timestamps import RUN_TIME
 from tests.testing.cases.case import Case, configuration, plugin
 from tests.testing.cases.probe_actions import PROBE_ACTIONS
 from tests.testing.manifests.builders import (
@@ -315,6 +316,19 @@ SLA = [
         "sla", "sla-waiting-time", "1h", nodes(1, 1), gang(1, name="old", created="2026-03-01T10:00:00Z"),
         gang(1, name="young", created="2026-03-01T11:00:00Z", notes={"volcano.sh/sla-waiting-time": "99h"}),
         default="-a", changed="a-",
+    ),
+]  # fmt: skip
+
+SHORT: Facts = {"name": "short", "created": "2026-03-01T11:00:00Z", "annotations": {RUN_TIME: "10m"}}
+LONG: Facts = {"name": "long", "created": "2026-03-01T10:00:00Z", "annotations": {RUN_TIME: "4h"}}
+SHORTFIRST = [
+    Row("shortfirst", "shortfirst.factor", 0, nodes(1, 1), gang(1, **LONG), gang(1, **SHORT),
+        default="-a", changed="a-"),
+    Row("shortfirst", "shortfirst.limit", "10m", nodes(1, 1), gang(1, **LONG), gang(1, **SHORT),
+        default="-a", changed="a-"),
+    Row(
+        "shortfirst", "shortfirst.wholeCluster", "1h", nodes(1, 1), gang(1, name="large", created=LONG["created"]),
+        gang(1, 0.5, name="small", created=SHORT["created"]), default="-a", changed="a-",
     ),
 ]  # fmt: skip
 
@@ -745,6 +759,7 @@ DEFAULTS = {
     "resourceStrategyFitWeight": 10, "resources": {}, "sra": {}, "proportional": {},
     "task-topology.weight": 1, "ancestorReclaimLevel": 0, "strict": True, "enablePreferredOrder": False,
     "sla-waiting-time": "",
+    "shortfirst.factor": 2.0, "shortfirst.limit": "8h", "shortfirst.wholeCluster": "24h",
     "tdm.revocable-zone.<zone>": "", "tdm.evict.period": "1m",
     "defaultPreemptMinRuntime": "0s", "defaultReclaimMinRuntime": "0s", "reclaimResolveMethod": "lca",
     "usage.weight": 5, "cpu.weight": 1, "memory.weight": 1, "thresholds": {}, "estimator": {},
@@ -768,7 +783,7 @@ DEFAULTS = {
 ROWS = [*REARRANGED, *IN_ORDER, *PREEMPT, *RECLAIM, *GANGS,
         *NODEORDER, *BINPACK, *RESOURCE_STRATEGY_FIT, *NODEGROUP, *SLA, *TDM, *CAPACITY, *MINRUNTIME, *OTHERS, *ALSO,
         *BACKFILL, *USAGE, *RESCHEDULING, *STALEGANG, *RELIEVE, *CONSOLIDATE, *DEVICESHARE, *NETWORK,
-        *GPU_SHARING, *FRAGMENTATION]  # fmt: skip
+        *GPU_SHARING, *FRAGMENTATION, *SHORTFIRST]  # fmt: skip
 IGNORED = [(owner, each) for owner, declared in DECLARED.items() for each in declared if each.ignored]
 
 

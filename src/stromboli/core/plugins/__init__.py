@@ -23,6 +23,7 @@ from stromboli.core.plugins.proportion import Proportion
 from stromboli.core.plugins.rescheduling import Rescheduling
 from stromboli.core.plugins.resource_strategy_fit.plugin import ResourceStrategyFit
 from stromboli.core.plugins.resourcequota import ResourceQuotaPlugin
+from stromboli.core.plugins.shortfirst import ShortFirst
 from stromboli.core.plugins.sla import Sla
 from stromboli.core.plugins.task_topology.plugin import TaskTopology
 from stromboli.core.plugins.tdm.plugin import Tdm
@@ -31,5 +32,5 @@ from stromboli.core.plugins.usage.plugin import UsagePlugin
 PLUGINS = (
     Binpack, Capacity, Cdp, Conformance, DeviceShare, Drf, Extender, Fragmentation, Gang, GpuSharing, MinRuntime,
     NetworkTopologyAware, NodeGroup, NodeOrder, NumaAware, Overcommit, Pdb, Predicates, Priority, Proportion,
-    Rescheduling, ResourceQuotaPlugin, ResourceStrategyFit, Sla, TaskTopology, Tdm, UsagePlugin,
+    Rescheduling, ResourceQuotaPlugin, ResourceStrategyFit, ShortFirst, Sla, TaskTopology, Tdm, UsagePlugin,
 )  # fmt: skip

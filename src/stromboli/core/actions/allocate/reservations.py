@@ -75,7 +75,7 @@ class ReservationPlacer:
         own, tasks, mark = self._calendar.remove(job.key), pending_tasks.rest, pending_tasks.mark
         run_time = max(task.run_time for task in tasks)
         again = self._serve_beside_others(job, pending_tasks, run_time)
-        if self._waits(job) and self._displace_less_important(job):
+        if self._waits(job) and self._displace_later(job):
             pending_tasks.return_to(mark)
             again = self._serve_beside_others(job, pending_tasks, run_time)
         if self._waits(job) and own is not None and own.start <= self._session.now:
@@ -153,21 +153,24 @@ class ReservationPlacer:
                 )
                 return
 
-    def _displace_less_important(self, job: Job) -> bool:
-        """Remove the reservations of less important jobs of the same queue that were not served yet."""
+    def _displace_later(self, job: Job) -> bool:
+        """Remove the reservations of less important jobs of the same queue that were not served yet; the only one there
+        can be, of any job that is served later: it belongs to the first job that waits.
+        """
         jobs, reserved = self._session.jobs, self._session.decisions.reservations
-        less_important = [
+        is_single = self._max_reservations == 1
+        later = [
             booking.job
             for booking in self._calendar.bookings
             if booking.job not in reserved
             and jobs[booking.job].queue == job.queue
-            and jobs[booking.job].priority < job.priority
+            and (is_single or jobs[booking.job].priority < job.priority)
         ]
-        if less_important:
+        if later:
             self._withhold(None)
-        for key in less_important:
+        for key in later:
             self._calendar.remove(key)
-        return bool(less_important)
+        return bool(later)
 
     def _take_reserved(self, job: Job, own: Booking, pending_tasks: PendingTasks) -> bool:
         """Start on the reserved nodes, where the usual search found no others."""
