@@ -1,6 +1,8 @@
-"""Draw the picture of the README: a frame of a real run of `stromboli demo`, on a terminal of 80 columns and 24 lines.
+"""Draw the pictures of the documentation.
 
-The SVG uses no fonts from the network, and has its own dark background, so that it reads on light and dark pages.
+One is a frame of a real run of `stromboli demo`, on a terminal of 80 columns and 24 lines, the other compares policies
+on the example trace. They use no fonts from the network, and have backgrounds of their own, so that they read on light
+and dark pages.
 """
 
 from __future__ import annotations
@@ -8,6 +10,7 @@ from __future__ import annotations
 import asyncio
 import io
 import re
+from collections.abc import Sequence
 from pathlib import Path
 
 from rich._export_format import CONSOLE_SVG_FORMAT
@@ -19,9 +22,19 @@ from stromboli.cli.examples import examples_folder
 from stromboli.cli.stages import read_stages
 from stromboli.cli.text.live.display import LiveView
 from stromboli.cli.text.live.screen import View, rendered
+from stromboli.lab.pictures import wait_distribution
+from stromboli.lab.pictures.rendering import svg_of
+from stromboli.lab.policy import PolicySource
+from stromboli.lab.running import simulate
 from stromboli.local.up.local_cluster import local_cluster
+from stromboli.registry import built_in_registry
+from stromboli.simulator.traced.layouts import POOL
+from stromboli.simulator.traced.options import ReplayOptions
+from stromboli.traces.opening import open_trace
 
 PICTURE = Path(__file__).parents[1] / "docs" / "images" / "demo.svg"
+WAITS = PICTURE.with_name("waits.svg")
+TRACE, POLICIES = "lublin.swf", ("fcfs", "easy")
 #: The stage with borrowed capacity, a preemption, and the reason of the job that can never start.
 STAGE = 4
 _WIDTH, _HEIGHT = 80, 24
@@ -54,7 +67,18 @@ def drawn(view: View, width: int = _WIDTH, height: int = _HEIGHT) -> str:
     return "\n".join(line.rstrip() for line in svg.splitlines() if line.strip()) + "\n"
 
 
+def waits(trace: str = TRACE, policies: Sequence[str] = POLICIES) -> str:
+    """Return the SVG of how long jobs wait under some policies, in one pool of processors."""
+    folder, runs = examples_folder(), []
+    for name in policies:
+        policy = PolicySource(name, (folder / "policies" / f"{name}.conf").read_text(), built_in_registry)
+        opened = open_trace(str(folder / "traces" / trace))
+        runs.append(simulate(opened, policy.program(), ReplayOptions(layout=POOL), policy=name))
+    return svg_of(wait_distribution(runs)) + "\n"
+
+
 if __name__ == "__main__":
     PICTURE.parent.mkdir(exist_ok=True)
     PICTURE.write_text(drawn(asyncio.run(last_frame(STAGE))), encoding="utf-8")
-    print(PICTURE)
+    WAITS.write_text(waits(), encoding="utf-8")
+    print(PICTURE, WAITS)

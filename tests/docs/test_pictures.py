@@ -1,4 +1,4 @@
-"""The picture of the demo is self-contained, and shows the demo as it is: `make pictures` draws it again."""
+"""The pictures are self-contained, and show what runs are: `make pictures` draws them again."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from html import unescape
 
 from stromboli.cli.examples import examples_folder
 from stromboli.cli.stages import read_stages
-from tools.pictures import PICTURE, STAGE
+from tools.pictures import PICTURE, POLICIES, STAGE, WAITS, waits
 
 SVG = PICTURE.read_text(encoding="utf-8")
 
@@ -36,3 +36,15 @@ def test_picture_shows_borrowing_preemption_and_the_reason_of_the_impossible_job
     for part in (caption, "needs 24 GPUs, cluster has 16", "4 borrowed", "preempted by urgent", "WHY IT WAITS"):
         assert part in text
     assert "…" not in text
+
+
+def _lines_of(svg: str) -> list[str]:
+    """Return the drawn lines. Places of texts depend on the fonts of a machine."""
+    return re.findall(r'aria-roledescription="line mark"[^>]* d="([^"]*)"', svg)
+
+
+def test_picture_of_waits_is_that_of_the_example_trace() -> None:
+    kept, again = WAITS.read_text(encoding="utf-8"), waits()
+    assert all(f">{policy}</text>" in kept for policy in POLICIES)
+    assert len(_lines_of(kept)) == len(POLICIES)
+    assert [line.count("L") for line in _lines_of(kept)] == [line.count("L") for line in _lines_of(again)]

@@ -1,6 +1,6 @@
 """Which attempts of a run are drawn as bars: a picture has space for some hundreds.
 
-Of a longer run, the part around the moment with most waiting jobs is drawn.
+Of a longer run, the part around the moment with most waiting jobs is drawn, or the middle if no job waits.
 """
 
 from __future__ import annotations
@@ -29,8 +29,8 @@ class DrawnAttempts:
     spans: AttemptSpans
     begin: float
     end: float
-    #: Whether other attempts are left out.
-    is_part: bool
+    #: Which part of the time it is, for a title; empty for all.
+    part: str = ""
 
 
 def drawn_attempts(run: SimulationRun, count: int) -> DrawnAttempts:
@@ -38,18 +38,21 @@ def drawn_attempts(run: SimulationRun, count: int) -> DrawnAttempts:
     spans = spans_of(run)
     rows = np.argsort(spans.begins, kind="stable")
     if len(rows) <= count:
-        return DrawnAttempts(rows, spans, run.start, run.end, False)
+        return DrawnAttempts(rows, spans, run.start, run.end)
     windows = Windows(run)
-    peak = float(windows.centres[int(waiting_over_time(run, windows).argmax())])
+    waiting = waiting_over_time(run, windows)
+    peak, part = float(windows.centres[int(waiting.argmax())]), "while most jobs wait"
+    if not waiting.any():
+        peak, part = float(spans.begins[rows[len(rows) // 2]]), "in the middle of the run"
     first = min(max(int(np.searchsorted(spans.begins[rows], peak)) - count // 2, 0), len(rows) - count)
     rows = rows[first : first + count]
-    return DrawnAttempts(rows, spans, float(spans.begins[rows[0]]), float(spans.begins[rows[-1]]), True)
+    return DrawnAttempts(rows, spans, float(spans.begins[rows[0]]), float(spans.begins[rows[-1]]), part)
 
 
 def with_running(drawn: DrawnAttempts) -> DrawnAttempts:
     """Add the attempts that began before the drawn time and still ran in it."""
     begins, ends = drawn.spans.begins, drawn.spans.ends
-    running = np.flatnonzero((begins < drawn.begin) & (ends > drawn.begin)) if drawn.is_part else drawn.rows[:0]
+    running = np.flatnonzero((begins < drawn.begin) & (ends > drawn.begin)) if drawn.part else drawn.rows[:0]
     return replace(drawn, rows=np.concatenate((running[np.argsort(begins[running], kind="stable")], drawn.rows)))
 
 

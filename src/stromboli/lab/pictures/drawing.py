@@ -57,12 +57,17 @@ def rounded(values: Series) -> list[float]:
     return found
 
 
-def in_unit(rows: Rows, *names: str) -> str:
-    """Change the times in rows from seconds to a unit that suits them all; return its name."""
-    unit, seconds = time_unit(max((row[name] for row in rows for name in names), default=0.0))
+def in_unit(rows: Rows, seconds: float, *names: str) -> None:
+    """Change the times in rows from seconds to a unit of so many."""
     for row in rows:
         for name in names:
             row[name] = round(row[name] / seconds, _DIGITS)
+
+
+def in_readable_unit(rows: Rows, *names: str) -> str:
+    """Change the times in rows to a unit that suits them all; return its name."""
+    unit, seconds = time_unit(max((row[name] for row in rows for name in names), default=0.0))
+    in_unit(rows, seconds, *names)
     return unit
 
 

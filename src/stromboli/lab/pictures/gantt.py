@@ -15,7 +15,17 @@ from stromboli.lab.pictures.bars import (
     job_groups,
     with_running,
 )
-from stromboli.lab.pictures.drawing import Rows, Spec, colour_field, height_of, in_unit, spec, time_field, tooltips
+from stromboli.lab.pictures.drawing import (
+    Rows,
+    Spec,
+    colour_field,
+    height_of,
+    in_unit,
+    spec,
+    time_field,
+    time_unit,
+    tooltips,
+)
 from stromboli.simulator.results.job_table import JobOutcome
 from stromboli.simulator.results.run import SimulationRun
 
@@ -48,7 +58,7 @@ def job_gantt(run: SimulationRun) -> Spec:
         "transform": [{"filter": "datum.attempt"}],
     }
     return _gantt(
-        run, drawn, f"Jobs{_part(drawn)}", [*waits, *bars], fields, (title, names), [waiting, running]
+        run, drawn, f"Jobs {drawn.part}".strip(), [*waits, *bars], fields, (title, names), [running, waiting]
     )  # fmt: skip
 
 
@@ -72,16 +82,17 @@ def node_gantt(run: SimulationRun) -> Spec:
     some = f" ({len(run.nodes) - left:,} of {len(run.nodes):,} nodes)" if left and len(shown) == _MAX_LANES else ""
     fields = {"x": "from", "x2": "to", "y": ("row", [_lane_name(run, *place, lanes) for place in shown])}
     layer = {"mark": {"type": "bar", "clip": True, "minBandSize": 2, "stroke": "white", "strokeWidth": 0.3}}
-    return _gantt(run, drawn, f"Nodes{some}{_part(drawn)}", bars, fields, (title, names), [layer])
+    return _gantt(run, drawn, f"Nodes{some} {drawn.part}".strip(), bars, fields, (title, names), [layer])
 
 
 def _gantt(
     run: SimulationRun, drawn: DrawnAttempts, title: str, rows: Rows, fields: dict[str, Any],
     groups: tuple[str, list[str]], layers: list[dict[str, Any]],
 ) -> Spec:  # fmt: skip
-    unit = in_unit(rows, "from", "to") if rows else "seconds"
+    unit, seconds = time_unit(drawn.end - drawn.begin)
+    in_unit(rows, seconds, "from", "to")
     name, order = fields["y"]
-    scale = {"zero": False, "domain": _domain(drawn, run, unit)}
+    scale = {"zero": False, "domain": [round((moment - run.start) / seconds, 5) for moment in (drawn.begin, drawn.end)]}
     return spec(
         title,
         rows,
@@ -98,11 +109,6 @@ def _gantt(
         },
         layer=layers,
     )  # fmt: skip
-
-
-def _domain(drawn: DrawnAttempts, run: SimulationRun, unit: str) -> list[float]:
-    seconds = {"days": 86400, "hours": 3600, "minutes": 60, "seconds": 1}[unit]
-    return [round((moment - run.start) / seconds, 5) for moment in (drawn.begin, drawn.end)]
 
 
 def _bars(run: SimulationRun, drawn: DrawnAttempts) -> Iterator[tuple[int, dict[str, Any]]]:
@@ -127,7 +133,3 @@ def _unique_names(run: SimulationRun, jobs: list[int]) -> dict[int, str]:
 def _lane_name(run: SimulationRun, node: int, lane: int, lanes: NodeLanes) -> str:
     name = run.nodes[node].name
     return name if lanes.count(node) == 1 else f"{name} / {lane + 1}"
-
-
-def _part(drawn: DrawnAttempts) -> str:
-    return " while most jobs wait" if drawn.is_part else ""

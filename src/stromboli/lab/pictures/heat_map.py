@@ -9,7 +9,7 @@ from stromboli.core.model.devices.gpu_fractions import WHOLE
 from stromboli.lab.measures.fragmentation import fragmentation_by_node
 from stromboli.lab.measures.usage import node_usage, primary_resource
 from stromboli.lab.measures.windows import Windows
-from stromboli.lab.pictures.drawing import Rows, Spec, height_of, in_unit, spec, time_field, tooltips
+from stromboli.lab.pictures.drawing import Rows, Spec, height_of, in_readable_unit, spec, time_field, tooltips
 from stromboli.lab.pictures.over_time import RESOURCE_TITLES
 from stromboli.simulator.results.run import SimulationRun
 
@@ -53,7 +53,7 @@ def _map(
         for begin, end in zip([0, *changes.tolist()], [*changes.tolist(), len(row)], strict=True):
             cell = {"nodes": label, "from": float(edges[begin]), "to": float(edges[end])}
             rows.append({**cell, name: round(int(row[begin]) / _SHADES, 3)})
-    unit = in_unit(rows, "from", "to")
+    unit = in_readable_unit(rows, "from", "to")
     colour = {
         "field": name, "type": "quantitative", "title": None, "legend": {"format": "%"},
         "scale": {"scheme": "viridis", "domain": [0, 1]},
@@ -65,12 +65,12 @@ def _map(
         height=height_of(len(labels), 12 if len(labels) > 8 else 20),
         mark={"type": "bar", "aria": False},
         encoding={
-            "x": time_field("from", unit), "x2": {"field": "to"}, "y": {**order, "axis": {"labelLimit": 120}},
+            "x": time_field("from", unit), "x2": {"field": "to"}, "y": {**order, "axis": {"labelLimit": 180}},
             "color": colour, "tooltip": tooltips("nodes", **{"from": ".2f", "to": ".2f", name: ".0%"}),
         },
     )  # fmt: skip
 
 
 def _label(run: SimulationRun, nodes: list[int]) -> str:
-    first, last = run.nodes[nodes[0]].name, run.nodes[nodes[-1]].name
-    return first if len(nodes) == 1 else f"{first} to {last}"
+    first = run.nodes[nodes[0]].name
+    return first if len(nodes) == 1 else f"{first} and {len(nodes) - 1} more"

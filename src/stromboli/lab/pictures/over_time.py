@@ -14,7 +14,7 @@ from stromboli.lab.pictures.drawing import (
     Spec,
     colour_field,
     fraction_field,
-    in_unit,
+    in_readable_unit,
     labelled,
     rounded,
     spec,
@@ -59,7 +59,7 @@ def _lines(
         if values is not None:
             pairs = zip(rounded(windows.centres - run.start), rounded(values), strict=True)
             rows += ({"policy": policy, "time": time, name: value} for time, value in pairs)
-    unit = in_unit(rows, "time")
+    unit = in_readable_unit(rows, "time")
     return spec(
         title,
         rows,

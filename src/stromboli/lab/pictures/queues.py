@@ -14,7 +14,7 @@ from stromboli.lab.pictures.drawing import (
     Spec,
     colour_field,
     fraction_field,
-    in_unit,
+    in_readable_unit,
     rounded,
     spec,
     time_field,
@@ -32,7 +32,7 @@ def queue_areas(run: SimulationRun) -> Spec:
     windows = Windows(run)
     used = _largest(queue_usage(run, windows))
     rows = _rows(run, windows, {name: {"used": each} for name, each in used.items()})
-    unit = in_unit(rows, "time")
+    unit = in_readable_unit(rows, "time")
     return spec(
         f"{RESOURCE_TITLES[primary_resource(run)]} in use by queue",
         rows,
@@ -54,7 +54,7 @@ def queue_shares(run: SimulationRun) -> Spec:
     rows = _rows(
         run, windows, {name: {"used": used[name], "deserved": deserved[name]} for name in kept if name in used}
     )  # fmt: skip
-    unit = in_unit(rows, "time")
+    unit = in_readable_unit(rows, "time")
     folded = {"fold": ["used", "deserved"], "as": ["kind", "share"]}
     return spec(
         f"{RESOURCE_TITLES[primary_resource(run)]} of queues against what they deserve",

@@ -11,6 +11,8 @@ from stromboli.lab.comparison.text import figure_text
 from stromboli.lab.comparison.verdict import percent_text
 
 _MAX_GROUPS = 50
+#: Smaller relative differences would read as none.
+_LEAST = 0.0005
 
 
 def policy_table(comparison: Comparison) -> str:
@@ -54,6 +56,6 @@ def _cell(text: str, difference: PairedDifference | None = None) -> str:
 
 
 def _difference(difference: PairedDifference | None) -> Iterator[str]:
-    if difference is not None and difference.relative is not None and difference.absolute.mean:
+    if difference is not None and difference.relative is not None and abs(difference.relative.mean) >= _LEAST:
         kind = "better" if difference.is_better else "worse" if difference.is_worse else "unclear"
         yield f"<small class={kind}>{escape(percent_text(difference.relative, signed=True))}</small>"

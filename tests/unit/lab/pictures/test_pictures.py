@@ -96,6 +96,13 @@ def test_long_run_is_drawn_where_most_jobs_wait() -> None:
     assert spec["title"] == "Jobs while most jobs wait"
 
 
+def test_long_run_without_waiting_jobs_is_drawn_in_the_middle() -> None:
+    spec = job_gantt(simulated([job(f"j{number}", number * 10, 5) for number in range(300)]))
+    names = {int(row["job"].removeprefix("j")) for row in values(spec)}
+    assert names == set(range(100, 200))
+    assert spec["title"] == "Jobs in the middle of the run"
+
+
 def test_part_of_jobs_that_started_within_a_time_counts_those_that_never_started() -> None:
     trace = [job("a", 0, None, 4), job("b", 0, 10, 4)]
     distribution = values(wait_distribution([simulated(trace, until=100)]))
