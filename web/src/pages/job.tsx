@@ -1,10 +1,10 @@
 // One job: why it waits, what would help, its pods and its past.
 import { useEffect, useState } from "preact/hooks";
-import { get, getText } from "../api/client";
+import { get, getText, session } from "../api/client";
 import { jobPath, messageOf, useDocument } from "../api/resource";
 import type { JobAttempts, JobDetail, JobPod, JobScores } from "../api/types";
 import { Link } from "../app/router";
-import { Ago, Badge, Facts, Heading, JobLink, More, Name, NodeLink, Note, Pending, QueueLink, Section } from "../parts/basics";
+import { Ago, Badge, Facts, Heading, JobLink, More, Name, NodeLink, Note, Pending, QueueLink, Requests, Section } from "../parts/basics";
 import { clock, expected, parsed } from "../parts/format";
 import { ScoreTable } from "../parts/scores";
 import { PodTimeline } from "../parts/timeline";
@@ -52,7 +52,7 @@ export function JobPage({ namespace, podGroup }: { namespace: string; podGroup: 
         </Section>
       ) : null}
       <Past attempts={attempts.data} />
-      {waits ? <Scores path={`${path}/scores`} /> : null}
+      {waits && session.value?.rights.nodes ? <Scores path={`${path}/scores`} /> : null}
       <Yaml path={`${path}/yaml`} pods={data.pods} />
     </>
   );
@@ -154,11 +154,7 @@ function Pods({ pods }: { pods: readonly JobPod[] }) {
                   </td>
                   <td>{pod.node ? <NodeLink node={pod.node} /> : ""}</td>
                   <td>
-                    <bdi>
-                      {Object.entries(pod.requests)
-                        .map(([name, value]) => `${name} ${value}`)
-                        .join(", ")}
-                    </bdi>
+                    <Requests requests={pod.requests} />
                   </td>
                   <td class="wide">
                     <Name>{pod.note}</Name>

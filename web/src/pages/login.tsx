@@ -11,7 +11,7 @@ function codeOfLink(): string {
   return code;
 }
 
-const linkCode = codeOfLink();
+let linkCode = codeOfLink();
 
 export function Login() {
   const [token, setToken] = useState("");
@@ -31,7 +31,18 @@ export function Login() {
 
   useEffect(() => {
     document.title = "Log in · Stromboli";
-    if (linkCode) void enter({ code: linkCode });
+    const follow = () => {
+      if (linkCode) void enter({ code: linkCode });
+      linkCode = "";
+    };
+    // A link that is pasted into an open login changes the fragment only.
+    const pasted = () => {
+      linkCode = codeOfLink();
+      follow();
+    };
+    follow();
+    window.addEventListener("hashchange", pasted);
+    return () => window.removeEventListener("hashchange", pasted);
   }, []);
 
   return (

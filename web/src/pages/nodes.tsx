@@ -1,9 +1,10 @@
 // Nodes and network domains: a heat map, a table, and one node with its jobs.
 import { useMemo } from "preact/hooks";
+import { session } from "../api/client";
 import { useDocument, withQuery } from "../api/resource";
 import type { NodeColumns, NodeDetail, NodeListing, TopologyView } from "../api/types";
 import { go, Link, place, setQuery } from "../app/router";
-import { Badge, Choice, Facts, Heading, JobLink, Name, NodeLink, Note, Pending, Section } from "../parts/basics";
+import { Badge, Choice, Facts, Heading, JobLink, Name, NodeLink, Note, Pending, Requests, Section } from "../parts/basics";
 import { amount, count, ordered, percent, plural, shortResource } from "../parts/format";
 import { HeatMap, type NodeGroup } from "../parts/heat_map";
 import { byNumber, byText, sorted, VirtualTable, type Column } from "../parts/virtual_table";
@@ -12,7 +13,9 @@ import { Domains } from "./domains";
 export function NodesPage({ name }: { name: string }) {
   const { data, problem } = useDocument<NodeListing>("/api/nodes", ["nodes"]);
   const { query } = place.value;
-  const topology = useDocument<TopologyView>(withQuery("/api/topology", { name: query.get("topology") ?? "" }), ["nodes"]);
+  const mayRead = session.value?.rights.nodes ?? false;
+  const domains = withQuery("/api/topology", { name: query.get("topology") ?? "" });
+  const topology = useDocument<TopologyView>(mayRead ? domains : null, ["nodes"]);
   const nodes = data?.nodes;
   const resources = useMemo(() => (nodes ? ordered(Object.keys(nodes.capacity)) : []), [nodes]);
   const asked = query.get("resource") ?? "";
@@ -128,11 +131,7 @@ function NodePanel({ name }: { name: string }) {
                   <Badge>{pod.status}</Badge>
                 </td>
                 <td>
-                  <bdi>
-                    {Object.entries(pod.requests)
-                      .map(([resource, value]) => `${resource} ${value}`)
-                      .join(", ")}
-                  </bdi>
+                  <Requests requests={pod.requests} />
                 </td>
               </tr>
             ))}
@@ -197,6 +196,7 @@ function NodeTable({ nodes, resource, open }: { nodes: NodeColumns; resource: st
         sort={sort}
         sortBy={(next) => setQuery({ sort: next })}
         open={(row) => open(row.name)}
+        fits
       />
     </Section>
   );

@@ -126,7 +126,7 @@ function Series() {
         {isShort ? <Note>The console records while it runs; the line begins with its start.</Note> : null}
       </Section>
       <Section title="Jobs">
-        {data ? <Chart label="Jobs" times={data.times} lines={jobs} format={count} /> : <Pending problem={problem} />}
+        {data ? <Chart label="Jobs" times={data.times} lines={jobs} format={count} isCount /> : <Pending problem={problem} />}
       </Section>
     </div>
   );

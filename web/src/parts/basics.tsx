@@ -41,6 +41,12 @@ export function QueueLink({ queue }: { queue: string }) {
   );
 }
 
+/** What a pod requests; that it is one pod is left out. */
+export function Requests({ requests }: { requests: Readonly<Record<string, string>> }) {
+  const entries = Object.entries(requests).filter(([name]) => name !== "pods");
+  return <bdi>{entries.map(([name, value]) => `${name} ${value}`).join(", ")}</bdi>;
+}
+
 const TONES: Record<string, string> = {
   Running: "good", Succeeded: "good", Ready: "good", Open: "good", Started: "good",
   Pending: "waiting", Inqueue: "waiting", Gated: "waiting", Starting: "waiting", Submitted: "waiting", Waiting: "waiting",

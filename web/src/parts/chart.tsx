@@ -19,12 +19,17 @@ interface ChartProps {
   format(value: number): string;
   /** The upper end of the axis, if it is fixed. */
   max?: number;
+  isCount?: boolean;
   height?: number;
 }
 
 const COLOURS = 8;
+/** The shortest axis of time. */
+const MIN_SECONDS = 60;
+/** Steps of an axis of counts. */
+const WHOLE = [1, 2, 5, 10, 20, 50, 100, 200, 500, 1_000, 2_000, 5_000, 10_000, 50_000, 100_000, 1_000_000];
 
-export function Chart({ label, times, lines, format, max, height = 190 }: ChartProps) {
+export function Chart({ label, times, lines, format, max, isCount, height = 190 }: ChartProps) {
   const host = useRef<HTMLDivElement>(null);
   const chart = useRef<uPlot | null>(null);
   const names = lines.map((each) => each.name).join("\n");
@@ -33,7 +38,7 @@ export function Chart({ label, times, lines, format, max, height = 190 }: ChartP
   useEffect(() => {
     const element = host.current;
     if (!element) return undefined;
-    const options = optionsOf(lines, format, max, element.clientWidth, height);
+    const options = optionsOf(lines, format, max, isCount, element.clientWidth, height);
     const made = new uPlot(options, dataOf(times, lines), element);
     chart.current = made;
     const observer = new ResizeObserver(() => made.setSize({ width: element.clientWidth, height }));
@@ -67,13 +72,17 @@ function showLatest(plot: uPlot): void {
 }
 
 function dataOf(times: readonly number[], lines: readonly Line[]): uPlot.AlignedData {
-  return [[...times], ...lines.map((each) => [...each.values])];
+  if (times.length !== 1) return [[...times], ...lines.map((each) => [...each.values])];
+  // A single value is drawn as a line of a second: an axis needs two.
+  const [time = 0] = times;
+  return [[time - 1, time], ...lines.map(({ values }) => [values[0] ?? null, values[0] ?? null])];
 }
 
 function optionsOf(
   lines: readonly Line[],
   format: (value: number) => string,
   max: number | undefined,
+  isCount: boolean | undefined,
   width: number,
   height: number,
 ): uPlot.Options {
@@ -87,12 +96,12 @@ function optionsOf(
       ready: [showLatest, (plot) => plot.over.addEventListener("mouseleave", () => showLatest(plot))],
     },
     scales: {
-      x: { time: true },
+      x: { time: true, range: (_plot, first, last) => [first ?? 0, Math.max(last ?? 0, (first ?? 0) + MIN_SECONDS)] },
       y: { range: (_plot, _low, high) => [0, max ?? Math.max(1, (high ?? 0) * 1.08)] },
     },
     axes: [
       { ...axis, size: 28, values: (_plot, ticks) => ticks.map(tick) },
-      { ...axis, size: 52, values: (_plot, ticks) => ticks.map(format) },
+      { ...axis, size: 52, values: (_plot, ticks) => ticks.map(format), ...(isCount ? { incrs: WHOLE } : {}) },
     ],
     series: [
       { value: (_plot, value) => (value === null ? "" : tick(value, true)), label: "time" },

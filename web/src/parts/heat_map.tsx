@@ -2,7 +2,7 @@
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import type { NodeColumns } from "../api/types";
 import { colour, theme } from "../app/theme";
-import { amount } from "./format";
+import { amount, plural } from "./format";
 
 export interface NodeGroup {
   title: string;
@@ -119,8 +119,8 @@ function describe(nodes: NodeColumns, at: number, resource: string) {
     nodes.statuses[at] !== "Ready" && nodes.statuses[at],
     capacity ? `${resource}: ${amount(resource, used)} of ${amount(resource, capacity)} used` : `no ${resource}`,
     reserved > 0 && `${amount(resource, reserved)} reserved`,
-    nodes.fragmented[at] && "fragmented: no waiting pod fits",
-    `${nodes.pods[at] ?? 0} pods`,
+    nodes.fragmented[at] && used + reserved < capacity && "fragmented: no waiting pod fits",
+    plural(nodes.pods[at] ?? 0, "pod"),
     nodes.obstacles[at],
   ].filter(Boolean);
   return (
@@ -197,7 +197,7 @@ function draw(
     fill("used", size - used, used);
     fill("reserved", Math.max(0, size - used - reserved), Math.min(reserved, size - used));
     const status = nodes.statuses[node] ?? "";
-    if (nodes.fragmented[node] && capacity) outline(context, paint["fragmented"], x + 1, y + 1, size - 2, 2);
+    if (nodes.fragmented[node] && used + reserved < size) outline(context, paint["fragmented"], x + 1, y + 1, size - 2, 2);
     if (status !== "Ready") cross(context, status.startsWith("NotReady") ? paint["bad"] : paint["muted"], x, y, size);
     if (node === selected) outline(context, paint["text"], x - 1, y - 1, size + 2, 2);
     else if (node === pointed) outline(context, paint["muted"], x - 1, y - 1, size + 2, 2);

@@ -12,7 +12,7 @@ export function PodTimeline({ pods, until }: { pods: readonly PodHistory[]; unti
   const length = Math.max(1, until - begin);
   const at = (time: number) => (100 * (time - begin)) / length;
   return (
-    <div class="timeline">
+    <div class="timeline" tabIndex={0} role="group" aria-label="Attempts of pods">
       <table>
         <thead>
           <tr>

@@ -24,6 +24,8 @@ interface TableProps<T> {
   sort: string;
   sortBy(sort: string): void;
   open(row: T): void;
+  /** Not higher than its rows, on a page with other parts. */
+  fits?: boolean;
 }
 
 const ROW = 36;
@@ -36,7 +38,7 @@ export function sorted<T>(rows: readonly T[], columns: readonly Column<T>[], sor
   return [...rows].sort(isDescending ? (one, other) => compare(other, one) : compare);
 }
 
-export function VirtualTable<T>({ label, rows, columns, keyOf, sort, sortBy, open }: TableProps<T>) {
+export function VirtualTable<T>({ label, rows, columns, keyOf, sort, sortBy, open, fits }: TableProps<T>) {
   const host = useRef<HTMLDivElement>(null);
   const [view, setView] = useState({ top: 0, height: 600 });
   const [active, setActive] = useState(-1);
@@ -88,7 +90,16 @@ export function VirtualTable<T>({ label, rows, columns, keyOf, sort, sortBy, ope
 
   return (
     // A table of this size has focus as a whole; the arrow keys move a mark, and Enter opens its row.
-    <div class="virtual" ref={host} tabIndex={0} role="table" aria-label={label} aria-rowcount={rows.length + 1} onKeyDown={press}>
+    <div
+      class="virtual"
+      ref={host}
+      tabIndex={0}
+      role="table"
+      aria-label={label}
+      aria-rowcount={rows.length + 1}
+      style={fits ? { height: `min(34rem, ${(rows.length + 1) * ROW + 12}px)` } : {}}
+      onKeyDown={press}
+    >
       <div role="rowgroup" class="head">
         <div role="row" aria-rowindex={1} class="row">
           {columns.map((column) => (

@@ -7,7 +7,6 @@ of a decay that was asked for before are updated by new entries alone.
 from __future__ import annotations
 
 from array import array
-from dataclasses import dataclass
 
 import numpy as np
 
@@ -19,15 +18,6 @@ from stromboli.core.model.usage.sums import RunEvents, WindowedSums
 _STARTED, _ENDED = 1, -1
 #: Entries that are added to sums at once, to save memory.
 _PART = 200_000
-
-
-@dataclass(frozen=True, slots=True)
-class OpenRun:
-    """A pod that has started and not ended, as far as its recorder knows."""
-
-    uid: str
-    account: int
-    started: float
 
 
 class UsageLedger:
