@@ -21,6 +21,8 @@ class ConsoleQuestion(msgspec.Struct, rename="camel", forbid_unknown_fields=True
     namespace: str = ""
     #: The key of a PodGroup.
     job: str = ""
+    #: The description of a change that lets the job start; empty for none.
+    change: str = ""
     #: YAML or JSON of further objects.
     manifests: str = ""
     #: Policies as YAML; that of the scheduler if null. A difference compares `policy` with `other_policy`.

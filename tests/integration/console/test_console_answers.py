@@ -97,6 +97,15 @@ async def test_explanation_of_a_tenant_names_no_other(ana: ConsoleClient) -> Non
     assert not [name for name in SECRETS if name in str(found)]
 
 
+async def test_plan_with_a_proposed_change_starts_the_job(ana: ConsoleClient) -> None:
+    change = (await ana.get("/api/jobs/team-a/big/explanation"))["smallestChange"]["description"]
+    asked = {"namespace": "team-a", "job": "team-a/big", "change": change}
+    report = await ana.post("/api/plans", asked)
+    assert {each["job"]: each["waiting"] for each in report["jobs"]} == {"team-a/big": False}
+    assert "no longer proposed" in (await ana.post("/api/plans", {**asked, "change": "delete all"}, 422))["message"]
+    await ana.post("/api/plans", {**asked, "job": "team-b/secret-job"}, 404)
+
+
 async def test_plan_of_a_manifest(root: ConsoleClient, ana: ConsoleClient) -> None:
     job = {
         "apiVersion": "batch/v1", "kind": "Job", "metadata": {"name": "new"},

@@ -543,7 +543,7 @@ export interface components {
         };
         /**
          * CycleList
-         * @description Recorded cycles, the latest first. Without a scheduler in the same process there are none.
+         * @description Recorded cycles, the latest first. Cycles that decide nothing new are not recorded.
          */
         CycleList: {
             instance: string;
@@ -809,9 +809,9 @@ export interface components {
          */
         LoginRequest: {
             /** @default  */
-            token: string;
+            token?: string;
             /** @default  */
-            code: string;
+            code?: string;
         };
         /**
          * NodeColumns
@@ -929,13 +929,17 @@ export interface components {
          */
         PlanRequest: {
             /** @default  */
-            namespace: string;
+            namespace?: string;
             /** @default  */
-            manifests: string;
+            manifests?: string;
             /** @default null */
-            policy: string | null;
+            policy?: string | null;
+            /** @default  */
+            job?: string;
+            /** @default  */
+            change?: string;
             /** @default 1 */
-            cycles: number;
+            cycles?: number;
         };
         /**
          * PlanVictim
@@ -998,11 +1002,11 @@ export interface components {
          */
         PolicyDiffRequest: {
             /** @default null */
-            before: string | null;
+            before?: string | null;
             /** @default null */
-            after: string | null;
+            after?: string | null;
             /** @default 1 */
-            cycles: number;
+            cycles?: number;
         };
         /**
          * PolicyView
@@ -1078,7 +1082,7 @@ export interface components {
         };
         /**
          * ScoreDecision
-         * @description The scores of the best nodes for the pods of a job.
+         * @description The best nodes for further pods like those of a job, after the decisions of the cycle.
          */
         ScoreDecision: {
             job: string;
@@ -1154,13 +1158,13 @@ export interface components {
          */
         SimulationRequest: {
             /** @default  */
-            manifests: string;
+            manifests?: string;
             /** @default null */
-            policy: string | null;
+            policy?: string | null;
             /** @default 86400 */
-            seconds: number;
+            seconds?: number;
             /** @default 3600 */
-            runSeconds: number;
+            runSeconds?: number;
         };
         /**
          * StreamHello

@@ -1,8 +1,9 @@
 // Why a job waits in full, and what would help: calculated on demand.
 import { useEffect, useState } from "preact/hooks";
 import { get } from "../api/client";
-import { messageOf } from "../api/resource";
+import { messageOf, withQuery } from "../api/resource";
 import type { JobExplanation, ProposedChange } from "../api/types";
+import { go } from "../app/router";
 import { JobLink, Note, Pending, Section } from "../parts/basics";
 
 export function Explanation({ path, job }: { path: string; job: string }) {
@@ -45,28 +46,31 @@ export function Explanation({ path, job }: { path: string; job: string }) {
   );
 }
 
-function Changes({ data }: { data: JobExplanation; job: string }) {
+function Changes({ data, job }: { data: JobExplanation; job: string }) {
   if (!data.waiting) return <Note>It does not wait: the next cycle starts it, or has started it.</Note>;
   const { smallestChange, alternatives } = data;
   if (!smallestChange) return <Note>No single change was found that lets it start.</Note>;
   return (
     <>
-      <Change change={smallestChange} label="The smallest change that lets it start" />
+      <Change job={job} change={smallestChange} label="The smallest change that lets it start" />
       {alternatives.map((each) => (
-        <Change key={each.description} change={each} label="or" />
+        <Change key={each.description} job={job} change={each} label="or" />
       ))}
       <Note>Each was verified by running the scheduler again on the present cluster.</Note>
     </>
   );
 }
 
-function Change({ change, label }: { change: ProposedChange; label: string }) {
+function Change({ job, change, label }: { job: string; change: ProposedChange; label: string }) {
   return (
     <div class="change">
       <p>
         <span class="note">{label}</span>
         <bdi class="reason">{change.description}</bdi>
       </p>
+      <button type="button" onClick={() => go(withQuery("/what-if", { job, change: change.description }))}>
+        Try it
+      </button>
     </div>
   );
 }

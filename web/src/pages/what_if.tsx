@@ -5,7 +5,7 @@ import { get, post, session } from "../api/client";
 import { messageOf } from "../api/resource";
 import type { PlanReport, PlanRequest, Policy, PolicyDiff, SimulationReport } from "../api/types";
 import { place, setQuery } from "../app/router";
-import { Choice, Heading, Note, Pending, Section } from "../parts/basics";
+import { Choice, Heading, JobLink, Note, Pending, Section } from "../parts/basics";
 import { PlanResult } from "../parts/plan";
 import { PolicyDifferences } from "../parts/policy_diff";
 import { SimulationResult } from "../parts/simulation";
@@ -23,18 +23,21 @@ const drafts = { manifests: "", policy: "", before: "" };
 export function WhatIfPage() {
   const mode = place.value.query.get("mode") ?? "";
   const mayPolicy = session.value?.rights.policy ?? false;
+  const [job, change] = [place.value.query.get("job") ?? "", place.value.query.get("change") ?? ""];
   return (
     <>
       <Heading title="What if" />
       <div class="toolbar">
         <Choice
           label="What to try"
-          value={mode}
-          options={MODES.filter(([name]) => mayPolicy || name === "")}
-          choose={(value) => setQuery({ mode: value }, true)}
+          value={change ? "change" : mode}
+          options={MODES.filter(([name]) => mayPolicy || name === "") as readonly (readonly [string, string])[]}
+          choose={(value) => setQuery({ mode: value, job: "", change: "" }, true)}
         />
       </div>
-      {mode === "policy" && mayPolicy ? (
+      {job && change ? (
+        <ChangeTrial job={job} change={change} />
+      ) : mode === "policy" && mayPolicy ? (
         <PolicyTrial />
       ) : mode === "diff" && mayPolicy ? (
         <Comparison />
@@ -74,11 +77,37 @@ function Outcome<T>({ trial, children }: { trial: Trial<T>; children(result: T):
   return trial.result ? <div class={trial.isBusy ? "stale" : ""}>{children(trial.result)}</div> : null;
 }
 
+/** A change that the explanation of a job proposes; the page of the job links here. */
+function ChangeTrial({ job, change }: { job: string; change: string }) {
+  const trial = useTrial<PlanReport>();
+  const namespace = session.value?.namespaces ? job.slice(0, job.indexOf("/")) : "";
+  const run = () => trial.run("/api/plans", { namespace, job, change });
+  useEffect(run, [job, change]);
+  return (
+    <>
+      <Section
+        title="A change"
+        actions={
+          <button type="button" onClick={run} disabled={trial.isBusy}>
+            {trial.isBusy ? "Calculating…" : "Calculate again"}
+          </button>
+        }
+      >
+        <p class="full-text">
+          <bdi class="reason">{change}</bdi>, so that <JobLink job={job} /> starts.
+        </p>
+        <Note>Calculated on a copy of the present cluster. Nothing is written.</Note>
+      </Section>
+      <Outcome trial={trial}>{(result) => <PlanResult report={result} first={job} />}</Outcome>
+    </>
+  );
+}
+
 function ObjectTrial() {
   const [text, setText] = useState(drafts.manifests);
   const [namespace, setNamespace] = useState(session.value?.namespaces?.[0] ?? "default");
   const trial = useTrial<PlanReport>();
-  const request: PlanRequest = { namespace, manifests: text, policy: null, cycles: 1 };
+  const request: PlanRequest = { namespace, manifests: text };
   return (
     <>
       <Form title="Objects to submit" label="Try" isBusy={trial.isBusy} submit={() => trial.run("/api/plans", request)}>

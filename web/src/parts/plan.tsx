@@ -4,7 +4,8 @@ import type { PlannedGroup, PlanReport, PlanVictim } from "../api/types";
 import { Badge, JobLink, More, Name, Note, Section } from "./basics";
 import { count, duration, plural } from "./format";
 
-export function PlanResult({ report }: { report: PlanReport }) {
+/** The job `first` is shown before all others. */
+export function PlanResult({ report, first = "" }: { report: PlanReport; first?: string }) {
   const { jobs, victims, warnings } = report;
   const waiting = jobs.filter((each) => each.waiting);
   return (
@@ -17,17 +18,14 @@ export function PlanResult({ report }: { report: PlanReport }) {
       </div>
       <Warnings warnings={warnings} />
       <Victims victims={victims} />
-      <Groups title="Jobs at the end of the plan" groups={[...jobs].sort((one, other) => rank(report, one) - rank(report, other))} />
+      <Groups title="Jobs at the end of the plan" groups={[...jobs].sort((one, other) => rank(one, first) - rank(other, first))} />
       <Note>Calculated in {duration(report.seconds)}.</Note>
     </div>
   );
 }
 
-/** Jobs that the plan changes come first, then those that wait. */
-function rank(report: PlanReport, group: PlannedGroup): number {
-  const namespace = group.job.slice(0, group.job.indexOf("/") + 1);
-  const isChanged = Object.keys(report.binds).some((pod) => pod.startsWith(namespace)) && Object.keys(group.nodes).length > 0;
-  return group.waiting ? 0 : isChanged ? 1 : 2;
+function rank(group: PlannedGroup, first: string): number {
+  return group.job === first ? 0 : group.waiting ? 1 : 2;
 }
 
 export function Warnings({ warnings }: { warnings: readonly string[] }) {

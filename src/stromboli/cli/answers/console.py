@@ -114,7 +114,19 @@ def _read(question: ConsoleQuestion, scheduler_names: Sequence[str], now: float)
 
 
 def _plan(scenario: NamespaceScenario, question: ConsoleQuestion, dump: Dump) -> PlanReport:
-    return _planned(scenario)
+    return _planned(_changed(scenario, question) if question.change else scenario)
+
+
+def _changed(scenario: NamespaceScenario, question: ConsoleQuestion) -> NamespaceScenario:
+    """Apply a change that the explanation of a job proposes. It is searched again: no other edit is accepted."""
+    plan = scenario.plan()
+    if question.job not in plan.groups:
+        raise Failure(f"no job {question.job}; it may have ended meanwhile")
+    remedies = scenario.advise(plan, [question.job])[0].remedies
+    for change in (remedies.smallest, *remedies.alternatives):
+        if change is not None and change.description == question.change:
+            return replace(scenario, objects=change.apply(scenario.objects))
+    raise Failure(f"{question.change!r} is no longer proposed for {question.job}; explain the job again")
 
 
 def _planned(scenario: NamespaceScenario) -> PlanReport:

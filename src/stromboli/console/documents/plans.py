@@ -17,6 +17,9 @@ class PlanRequest(ConsoleDocument, forbid_unknown_fields=True):
     manifests: str = ""
     #: YAML of the policy; that of the scheduler if null. For those who may read all namespaces.
     policy: str | None = None
+    #: A job, and the description of a change that its explanation proposes: the plan is with this change.
+    job: str = ""
+    change: str = ""
     cycles: int = 1
 
 

@@ -53,8 +53,11 @@ class ConsoleAsking:
                 raise ValueError("namespace is missing: name the namespace of the plan")
             if not rights.may_read(body.namespace):
                 raise NotPermitted(f"you may not list PodGroups in namespace {body.namespace}")
+        if body.change:
+            (await call.view()).row(body.job)
         question = ConsoleQuestion(
             console="plan", namespace=body.namespace, manifests=body.manifests, policy=body.policy,
+            job=body.job, change=body.change,
             cycles=_within("cycles", body.cycles, 1, _MAX_CYCLES),
         )  # fmt: skip
         return await self._answer(call, rights, question)

@@ -105,6 +105,16 @@ def test_plan_of_pasted_objects_shows_where_pods_go(visitor: Visitor) -> None:
     visitor.check("plan")
 
 
+def test_proposed_change_is_tried_as_a_plan(visitor: Visitor) -> None:
+    visitor.log_in("/jobs/team-a/huge")
+    visitor.page.get_by_role("button", name="Try it").first.click()
+    visitor.sees("Jobs at the end of the plan")
+    first = visitor.page.locator("tbody tr").first
+    expect(first).to_contain_text("team-a/huge")
+    expect(first).to_contain_text("3 / 3")
+    visitor.check("change")
+
+
 def test_invalid_objects_get_an_error_with_field_and_line(visitor: Visitor) -> None:
     visitor.expected.append("422")
     visitor.expected.append("400")
