@@ -48,8 +48,9 @@ def find_missing_references(
     scheduler_names: Sequence[str],
     unread: Collection[tuple[str, str]] = (),
 ) -> list[str]:
-    """Return the same warnings about some of the objects only."""
-    return [*_foreign_pods(subjects, scheduler_names), *_missing(subjects, objects, scheduler_names, unread)]
+    """Return the same warnings about the subjects only, which may name each other."""
+    missing = _missing(subjects, [*objects, *subjects], scheduler_names, unread)
+    return [*_foreign_pods(subjects, scheduler_names), *missing]
 
 
 def _foreign_pods(objects: Sequence[kube.KubeObject], scheduler_names: Sequence[str]) -> Iterator[str]:

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 import yaml
 
+from stromboli.kube.objects.catalogue import VOLCANO_JOBS
 from stromboli.local.api_server.faults import Action, Answer, CutConnection, Match
 from tests.integration.live.conftest import LiveServer, policy
 from tests.testing.manifests.builders import Manifest, gang, manifest, node, nodes, pod, queue, running
@@ -127,6 +128,21 @@ async def test_job_that_is_in_the_cluster_is_not_added_twice(live: LiveServer) -
     report = await live.report("plan", files=gang(2, 2))
     assert len(report["binds"]) == 2
     assert any("Pod default/gang-task-0 is in the cluster already" in each for each in report["warnings"])
+
+
+async def test_volcano_job_that_is_in_the_cluster_needs_no_other_group(live: LiveServer) -> None:
+    """Its group is named for its uid, which is not in the file."""
+    tasks = [{"name": "worker", "replicas": 1, "template": job(1, 1)["spec"]["template"]}]
+    train = manifest("Job", "train", spec={"minAvailable": 1, "schedulerName": "stromboli", "tasks": tasks})
+    train["apiVersion"] = "batch.volcano.sh/v1alpha1"
+    created = await live.client.create(VOLCANO_JOBS, train)
+    owner = {"apiVersion": train["apiVersion"], "kind": "Job", "name": "train", "uid": created.metadata.uid}
+    (group, member) = gang(1, 1, name=f"train-{created.metadata.uid}")
+    member["metadata"]["ownerReferences"] = [{**owner, "controller": True}]
+    await live.apply(*nodes(4, 1), group, member)
+    report = await live.report("plan", files=[train])
+    assert any("Job default/train is in the cluster already" in each for each in report["warnings"])
+    assert not [each for each in report["warnings"] if "does not exist" in each]
 
 
 async def test_namespace_of_the_context_and_of_the_option(live: LiveServer) -> None:
