@@ -76,6 +76,6 @@ class PersonView:
 
 
 def namespaces_of(cluster: Cluster) -> set[str]:
-    """Return the namespaces of all jobs and pods."""
-    names = {group.metadata.namespace for group in cluster.groups.values()}
+    """Return all namespaces, with those of jobs and pods whose namespace is not known yet."""
+    names = {group.metadata.namespace for group in cluster.groups.values()} | cluster.namespaces.by_name.keys()
     return names | {pod.metadata.namespace for pod in cluster.pods.all()}
