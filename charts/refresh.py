@@ -13,7 +13,7 @@ from stromboli.admission.configuration import Webhooks, webhook_documents
 from stromboli.core.config.configuration import DEFAULT_TEXT
 from stromboli.install.controller_rights import DISCOVERS, OF_ALL, OF_CONTROLLERS
 from stromboli.install.gpu_sharing import HOLDS_GPUS, SHARES_GPUS
-from stromboli.install.rights import USER_RIGHTS, Right
+from stromboli.install.rights import POLICY_RIGHTS, USER_RIGHTS, Right
 from stromboli.install.roles import METRICS_READER_RULES, OPTIONAL, PROCESSES, rights_of, rules
 from stromboli.kube.manifests.yaml import dump_documents
 
@@ -41,6 +41,7 @@ def _rights() -> dict[str, tuple[Right, ...]]:
         "controller": OF_ALL,
         "controller-discover": (DISCOVERS,),
         **{f"controller-{name}": rights for name, rights in OF_CONTROLLERS.items()},
+        "console-policy": POLICY_RIGHTS,
         "gpu-sharing": SHARES_GPUS,
         "gpu-reservations": HOLDS_GPUS,
     }

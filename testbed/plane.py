@@ -17,7 +17,7 @@ NAMESPACE = "stromboli-system"
 REQUESTER = "requester"
 #: A person with the role `stromboli-viewer`.
 VIEWER = "viewer"
-_PROCESSES = ("scheduler", "controller", "binder", "admission", REQUESTER, VIEWER)
+_PROCESSES = ("scheduler", "controller", "binder", "admission", "console", REQUESTER, VIEWER)
 #: The service accounts of the processes, by their short names.
 ACCOUNTS = {name: f"system:serviceaccount:{NAMESPACE}:stromboli-{name}" for name in _PROCESSES}
 

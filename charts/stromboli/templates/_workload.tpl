@@ -1,7 +1,8 @@
 {{/*
 A process as a Deployment with its disruption budget:
 (dict "root" . "component" "scheduler" "arguments" list "ports" list "mounts" list "volumes" list). With "together" true, all
-replicas are active without leader election; with "allSchedulers" true, it serves all schedulers.
+replicas are active without leader election; with "allSchedulers" true, it serves all schedulers. "probe" is where probes ask, by
+default at the port "health".
 */}}
 {{- define "stromboli.workload" -}}
 {{- $settings := include "stromboli.settings" . | fromYaml -}}
@@ -10,6 +11,7 @@ replicas are active without leader election; with "allSchedulers" true, it serve
 {{- $names := include "stromboli.schedulerNames" .root | fromYamlArray -}}
 {{- $volumes := concat .volumes $settings.extraVolumes -}}
 {{- $mounts := concat .mounts $settings.extraVolumeMounts -}}
+{{- $probe := .probe | default "port: health" -}}
 {{- if and (not .together) (not $elects) (gt (int $settings.replicaCount) 1) -}}
 {{- fail (printf "%s.replicaCount: without leaderElection.enabled there can be only one replica, not %d; set it to 1, or switch the election on" .component (int $settings.replicaCount)) -}}
 {{- end -}}
@@ -120,19 +122,19 @@ spec:
         startupProbe:
           httpGet:
             path: /livez
-            port: health
+            {{- $probe | nindent 12 }}
           periodSeconds: 2
           failureThreshold: 60
         livenessProbe:
           httpGet:
             path: /livez
-            port: health
+            {{- $probe | nindent 12 }}
           periodSeconds: 10
           failureThreshold: 3
         readinessProbe:
           httpGet:
             path: /readyz
-            port: health
+            {{- $probe | nindent 12 }}
           periodSeconds: 5
           failureThreshold: 3
         resources:

@@ -79,6 +79,9 @@ class Installation:
     controller_egress_ports: tuple[int, ...] = ()
     #: Whether the scheduler answers people who may not read the cluster, as an aggregated API.
     visibility: bool = True
+    #: Whether the web console is served, and further names under which browsers reach it.
+    console: bool = False
+    console_hosts: tuple[str, ...] = ()
     #: The size of the volume of the history, such as 10Gi; empty for a volume that ends with the pod.
     history_storage: str = ""
     #: The Secret whose key `dsn` is the PostgreSQL server of the history; empty for a file.
@@ -102,6 +105,11 @@ class Installation:
                     f"{name!r} is not a valid scheduler name; use lower-case letters, digits, hyphens and dots, "
                     "with a letter or digit at both ends",
                 )
+        for host in self.console_hosts:
+            if not _SCHEDULER.fullmatch(host):
+                raise InvalidChoice("--console-host", f"{host!r} is not a DNS name such as console.example.com")
+        if self.console_hosts and not self.console:
+            raise InvalidChoice("--console-host", "has no effect without --with-console; add it")
         self._check_history()
         if self.metrics_from and not _LABEL.fullmatch(self.metrics_from):
             raise InvalidChoice(

@@ -32,6 +32,7 @@ def _of_process(process: InstalledProcess, installation: Installation) -> Docume
     of_components = {
         "scheduler": installation.scheduler_egress_ports,
         "controller": installation.controller_egress_ports,
+        "console": installation.scheduler_egress_ports,  # of the server of the history
     }
     further = of_components.get(process.component, ())
     names = {"ports": [_port(_DNS_PORT, "UDP"), _port(_DNS_PORT)]}
@@ -40,7 +41,8 @@ def _of_process(process: InstalledProcess, installation: Installation) -> Docume
 
 
 def _incoming(process: InstalledProcess, installation: Installation) -> list[Document]:
-    people = [] if process.visibility_port is None else [{"ports": [_port(process.visibility_port)]}]
+    open_ports = [port for port in (process.visibility_port, process.console_port) if port is not None]
+    people = [{"ports": [_port(port)]} for port in open_ports]
     if process.metrics_port is None:
         return people
     key, _, value = installation.metrics_from.partition("=")

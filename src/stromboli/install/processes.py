@@ -14,6 +14,7 @@ CONFIGURATION_FOLDER = "/volcano.scheduler"
 """The path of the configuration in Volcano's own manifests."""
 METRICS_PORT = 8080
 VISIBILITY_PORT = 8443
+CONSOLE_PORT = 8443
 HISTORY_FOLDER = "/history"
 HISTORY_CLAIM = f"{NAME}-scheduler-history"
 
@@ -24,12 +25,16 @@ class InstalledProcess:
 
     component: str
     arguments: tuple[str, ...]
-    health_port: int
+    #: Where probes ask over HTTP; the console has them at its own port, over HTTPS.
+    health_port: int | None
     requests: dict[str, str]
     limits: dict[str, str]
     metrics_port: int | None = None
     #: Where people ask; None if they cannot.
     visibility_port: int | None = None
+    console_port: int | None = None
+    #: None for that of the installation.
+    replicas: int | None = None
     #: Volumes by mount path.
     mounts: dict[str, dict[str, object]] = field(default_factory=dict)
     #: Environment variables, as in a container.
@@ -52,6 +57,8 @@ def processes(installation: Installation) -> tuple[InstalledProcess, ...]:
         chosen.append(controller(installation))
     if installation.binder:
         chosen.append(binder(installation))
+    if installation.console:
+        chosen.append(console(installation))
     return tuple(chosen)
 
 
@@ -134,6 +141,28 @@ def binder(installation: Installation) -> InstalledProcess:
         metrics_port=METRICS_PORT,
         requests={"cpu": "200m", "memory": "128Mi"},
         limits={"memory": "1Gi"},
+    )
+
+
+def console(installation: Installation) -> InstalledProcess:
+    """Sessions are in memory, so there is one replica."""
+    service = f"{NAME}-console"
+    hosts = (service, f"{service}.{installation.namespace}", f"{service}.{installation.namespace}.svc")
+    return InstalledProcess(
+        component="console",
+        arguments=(
+            f"--console-address=:{CONSOLE_PORT}",
+            f"--installation={installation.namespace}/{NAME}",
+            *(f"--allowed-host={host}" for host in (*hosts, *installation.console_hosts)),
+            "--log-format=json",
+        ),
+        health_port=None,
+        console_port=CONSOLE_PORT,
+        replicas=1,
+        requests={"cpu": "100m", "memory": "256Mi"},
+        limits={"memory": "2Gi"},
+        mounts={"/tmp": {"name": "dumps", "emptyDir": {"sizeLimit": "1Gi"}}},  # noqa: S108 - of the container
+        environment=_history_environment(installation),
     )
 
 

@@ -168,6 +168,11 @@ def binder_rights() -> tuple[Right, ...]:
     return _BINDER
 
 
+def console_rights() -> tuple[Right, ...]:
+    """Rights of the web console: read-only."""
+    return _CONSOLE
+
+
 def lease_rights(lease: str) -> tuple[Right, ...]:
     """Rights in the namespace of the lease. A rule for creation cannot be restricted to a name."""
     return (
@@ -182,6 +187,19 @@ _WRITES = ("create", "delete", "deletecollection", "patch", "update")
 #: The objects of the scheduler that name its policy and options.
 _DEPLOYMENT, _CONFIG_MAP = "stromboli-scheduler", "stromboli-scheduler-configmap"
 
+POLICY_RIGHTS = (
+    Right(DEPLOYMENTS.group, DEPLOYMENTS.plural, ("get",), "read the options of the scheduler", (_DEPLOYMENT,)),
+    Right(CONFIG_MAPS.group, CONFIG_MAPS.plural, ("get",), "read the policy of the scheduler", (_CONFIG_MAP,)),
+)
+"""Rights in the namespace of the scheduler."""
+
+_CONSOLE = (
+    *followed(WATCHED_REQUIRED, "show the state of the cluster"),
+    *followed(WATCHED_OPTIONAL, _WHERE_SERVED),
+    Right("authentication.k8s.io", "tokenreviews", ("create",), "authenticate people"),
+    Right("authorization.k8s.io", "subjectaccessreviews", ("create",), "authorise every answer"),
+)
+
 _LISTED = "plan and explain in a cluster: the objects that decisions depend on"
 #: Rights of people who read all that decisions depend on, with `stromboli plan` and the other commands.
 _VIEWER = (
@@ -192,8 +210,7 @@ _VIEWER = (
             for each in (*WATCHED_REQUIRED, *WATCHED_OPTIONAL, NODE_SHARDS, RESOURCE_CLAIM_TEMPLATES)
         )
     ),
-    Right(DEPLOYMENTS.group, DEPLOYMENTS.plural, ("get",), "read the options of the scheduler", (_DEPLOYMENT,)),
-    Right(CONFIG_MAPS.group, CONFIG_MAPS.plural, ("get",), "read the policy of the scheduler", (_CONFIG_MAP,)),
+    *POLICY_RIGHTS,
     *(
         Right(group, each.plural, ("get",), "read templates that workloads of files name")
         for (group, _), each in TEMPLATE_KINDS.items()

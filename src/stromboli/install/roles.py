@@ -12,17 +12,19 @@ from stromboli.controllers.names import CONTROLLERS
 from stromboli.install.controller_rights import controller_parts, controller_rights
 from stromboli.install.installation import NAME, labels
 from stromboli.install.rights import (
+    POLICY_RIGHTS,
     USER_RIGHTS,
     Right,
     admission_rights,
     binder_rights,
+    console_rights,
     lease_rights,
     scheduler_rights,
 )
 
 RBAC = "rbac.authorization.k8s.io"
 PROCESSES = ("scheduler", "controller")
-OPTIONAL = ("binder", "admission")
+OPTIONAL = ("binder", "admission", "console")
 """Optional processes."""
 LEASES = {"scheduler": "stromboli", "controller": "stromboli-controller", "binder": "stromboli-binder"}
 """The default lease of each process; processes without one run all replicas at once."""
@@ -67,9 +69,10 @@ def role_documents(
     subject = {"kind": "ServiceAccount", "name": account or name, "namespace": namespace}
     parts = controller_parts(controllers, discover=discover) if process == "controller" else [rights]
     documents = [_role("ClusterRole", name, process, *parts), _binding("ClusterRole", name, process, subject)]
-    if lease:
+    own = POLICY_RIGHTS if process == "console" else lease_rights(lease) if lease else ()
+    if own:
         documents += [
-            _role("Role", name, process, lease_rights(lease), namespace=namespace),
+            _role("Role", name, process, own, namespace=namespace),
             _binding("Role", name, process, subject, namespace),
         ]
     if process == "scheduler" and visibility:
@@ -101,6 +104,8 @@ def rights_of(
         return binder_rights()
     if process == "admission":
         return admission_rights()
+    if process == "console":
+        return console_rights()
     raise ValueError(f"unknown process {process!r}; known: {', '.join((*PROCESSES, *OPTIONAL))}")
 
 

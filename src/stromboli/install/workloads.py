@@ -23,12 +23,14 @@ def workload_documents(process: InstalledProcess, installation: Installation) ->
         documents.append(_claim(process, installation))
     if process.metrics_port is not None:
         documents.append(_service(process, process.metrics_port, installation))
+    if process.console_port is not None:
+        documents.append(_console_service(process, installation))
     return documents
 
 
 def _deployment(process: InstalledProcess, installation: Installation) -> Document:
     spec: Document = {
-        "replicas": installation.replicas,
+        "replicas": installation.replicas if process.replicas is None else process.replicas,
         "selector": {"matchLabels": selected(process.component)},
         "template": {"metadata": {"labels": selected(process.component)}, "spec": _pod(process, installation)},
     }
@@ -77,16 +79,20 @@ def _pod(process: InstalledProcess, installation: Installation) -> Document:
 
 
 def _container(process: InstalledProcess, installation: Installation) -> Document:
-    ports = {"metrics": process.metrics_port, "health": process.health_port, "visibility": process.visibility_port}
+    ports = {
+        "metrics": process.metrics_port, "health": process.health_port, "visibility": process.visibility_port,
+        "console": process.console_port,
+    }  # fmt: skip
+    probe = {"port": "health"} if process.health_port else {"port": "console", "scheme": "HTTPS"}
     container: Document = {
         "name": process.component,
         "image": installation.image,
         "imagePullPolicy": "IfNotPresent",
         "args": [process.component, *process.arguments],
         "ports": [{"name": name, "containerPort": port} for name, port in ports.items() if port],
-        "startupProbe": _probe("/livez", periodSeconds=2, failureThreshold=60),
-        "livenessProbe": _probe("/livez", periodSeconds=10, failureThreshold=3),
-        "readinessProbe": _probe("/readyz", periodSeconds=5, failureThreshold=3),
+        "startupProbe": _probe("/livez", probe, periodSeconds=2, failureThreshold=60),
+        "livenessProbe": _probe("/livez", probe, periodSeconds=10, failureThreshold=3),
+        "readinessProbe": _probe("/readyz", probe, periodSeconds=5, failureThreshold=3),
         "resources": {"requests": process.requests, "limits": process.limits},
         "securityContext": {
             "allowPrivilegeEscalation": False,
@@ -103,8 +109,8 @@ def _container(process: InstalledProcess, installation: Installation) -> Documen
     return container
 
 
-def _probe(path: str, **numbers: int) -> Document:
-    return {"httpGet": {"path": path, "port": "health"}, **numbers}
+def _probe(path: str, place: Document, **numbers: int) -> Document:
+    return {"httpGet": {"path": path, **place}, **numbers}
 
 
 def _apart(process: InstalledProcess) -> Document:
@@ -144,6 +150,18 @@ def _service(process: InstalledProcess, port: int, installation: Installation) -
             "clusterIP": "None",
             "selector": selected(process.component),
             "ports": [{"name": "metrics", "port": port, "targetPort": "metrics"}],
+        },
+    }
+
+
+def _console_service(process: InstalledProcess, installation: Installation) -> Document:
+    return {
+        "apiVersion": "v1",
+        "kind": "Service",
+        "metadata": _metadata(process, installation),
+        "spec": {
+            "selector": selected(process.component),
+            "ports": [{"name": "console", "port": 443, "targetPort": "console"}],
         },
     }
 

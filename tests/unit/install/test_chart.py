@@ -124,6 +124,16 @@ SAME: list[tuple[str, Values, list[str]]] = [
         {"gpuSharing": {"enabled": True}, "binder": {"enabled": True}},
         ["--share-gpus", "--with-binder"],
     ),
+    (
+        "a console",
+        {"console": {"enabled": True, "hosts": ["console.example.com"]}},
+        ["--with-console", "--console-host=console.example.com"],
+    ),
+    (
+        "a console with a shared history",
+        {"console": {"enabled": True}, "scheduler": {"history": {"secret": "history"}}},
+        ["--with-console", "--history-secret=history"],
+    ),
     ("kinds left out", {"crds": {"install": False}}, ["--without-crds"]),
     ("controllers left out", {"controller": {"enabled": False}}, ["--without-controllers"]),
     ("a controller left out", {"controller": {"controllers": ["*", "-queue"]}}, ["--controllers", "*,-queue"]),
@@ -590,10 +600,7 @@ def leaves(values: Values, place: str = "") -> Iterator[str]:
 
 def test_every_value_is_documented() -> None:
     described = set(re.findall(r"`([\w.]+)`", README))
-    names = {
-        name.removeprefix("scheduler.").removeprefix("controller.").removeprefix("binder.").removeprefix("admission.")
-        for name in leaves(VALUES)
-    }
+    names = {re.sub(r"^(?:scheduler|controller|binder|admission|console)\.", "", name) for name in leaves(VALUES)}
     assert names - described == {"basic", "custom", "service"}
 
 

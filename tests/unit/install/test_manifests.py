@@ -290,6 +290,8 @@ BAD = [
         2,
         "'monitoring' is not a valid label; write one",
     ),
+    ("a host without a console", ["--console-host", "console.example.com"], 2, "add it"),
+    ("a host that is no name", ["--with-console", "--console-host", "https://x"], 2, "'https://x' is not a DNS name"),
     ("an unknown controller", ["--controllers", "jbo"], 2, "controller 'jbo' is unknown; known: podgroup, queue"),
     ("a port that does not exist", ["--api-server-port", "0"], 2, "0 is not in the range 1<=x<=65535"),
     (
@@ -320,3 +322,21 @@ def test_invalid_setting_is_named_with_remedy(arguments: list[str], code: int, w
     result = run(*arguments, given=POLICY.replace("gang", "gangg"))
     assert (result.exit_code, result.stdout) == (code, "")
     assert words in " ".join(result.stderr.split())
+
+
+def test_console_is_probed_and_reached_at_its_port() -> None:
+    found = printed("--with-console", "--console-host=console.example.com", "--history-secret=history")
+    deployment, service = found["Deployment stromboli-console"], found["Service stromboli-console"]
+    command, *arguments = container(deployment)["args"]
+    options = COMMANDS[command].load().make_context(command, arguments).params
+    (port,) = container(deployment)["ports"]
+    assert options["console_address"] == f":{port['containerPort']}"
+    assert str(options["installation"]) == "stromboli-system/stromboli"
+    assert {"console.example.com", "stromboli-console.stromboli-system.svc"} <= set(options["hosts"])
+    for probe in ("startupProbe", "livenessProbe", "readinessProbe"):
+        asked = container(deployment)[probe]["httpGet"]
+        assert (asked["port"], asked["scheme"]) == (port["name"], "HTTPS")
+    assert service["spec"]["ports"][0]["targetPort"] == port["name"]
+    assert service["spec"]["selector"] == deployment["spec"]["template"]["metadata"]["labels"]
+    assert [each["name"] for each in container(deployment)["env"]] == ["STROMBOLI_HISTORY"]
+    assert not [name for name in printed() if "console" in name]

@@ -12,7 +12,7 @@ from stromboli.install.installation import API_SERVER_PORTS, METRICS_FROM
 from stromboli.kube.manifests.yaml import load_documents
 from tests.unit.install.printing import by_name, printed
 
-PROCESSES = ("scheduler", "controller", "binder", "admission")
+PROCESSES = ("scheduler", "controller", "binder", "admission", "console")
 HEALTH = "health"
 
 
@@ -20,7 +20,12 @@ HEALTH = "health"
 def installed() -> dict[str, dict[str, Any]]:
     """An installation of all processes, by the chart."""
     webhook = {"enabled": True, "caBundle": "-----BEGIN CERTIFICATE-----", "pathSecret": "0123456789abcdef0123"}
-    values = {"admission": webhook, "binder": {"enabled": True}, "gpuSharing": {"enabled": True}}
+    values = {
+        "admission": webhook,
+        "binder": {"enabled": True},
+        "gpuSharing": {"enabled": True},
+        "console": {"enabled": True},
+    }
     with helm_python.Chart.load(CHART) as chart:
         templates = chart.render(values, name="stromboli", namespace="stromboli-system")
     texts = [text for path, text in templates.items() if path.endswith(".yaml")]
@@ -48,7 +53,7 @@ def test_only_served_ports_are_open(installed: dict[str, dict[str, Any]], proces
 def test_only_what_api_servers_call_is_open_to_all(installed: dict[str, dict[str, Any]], process: str) -> None:
     rules = installed[f"NetworkPolicy stromboli-{process}"]["spec"].get("ingress", [])
     assert ports([rule for rule in rules if "from" not in rule]) == (
-        {("TCP", 8443)} if process in ("admission", "scheduler") else set()
+        {("TCP", 8443)} if process in ("admission", "console", "scheduler") else set()
     )
 
 

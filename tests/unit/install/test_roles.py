@@ -14,11 +14,13 @@ from stromboli.controllers.names import HYPERNODE, JOB
 from stromboli.install.controller_rights import DISCOVERS, OF_ALL, OF_CONTROLLERS
 from stromboli.install.rights import (
     EVICTS_BY_DELETE,
+    POLICY_RIGHTS,
     USER_RIGHTS,
     WRITES_REQUESTS,
     Right,
     admission_rights,
     binder_rights,
+    console_rights,
     lease_rights,
     scheduler_rights,
 )
@@ -59,13 +61,17 @@ OF_JOBS = {
 }  # fmt: skip
 
 
+#: The policy of the scheduler, by its name and in its namespace.
+OF_CONSOLE = {("configmaps", "get")}
+
+
 @pytest.mark.parametrize("process", [*PROCESSES, *OPTIONAL])
 @pytest.mark.parametrize("most", [False, True], ids=["as usual", "with everything that can be chosen"])
 def test_no_process_has_dangerous_rights(process: str, most: bool) -> None:
     granted = set(allowed(role_documents(process, "batch", evict_by_delete=most, discover=most)))
     assert granted
     found = {(resource, verb) for _, resource, verb in granted if (resource, verb) in NEVER or "*" in resource + verb}
-    assert found == (OF_JOBS if process == "controller" else set())
+    assert found == {"controller": OF_JOBS, "console": OF_CONSOLE}.get(process, set())
 
 
 def test_controllers_without_jobs_have_no_dangerous_rights() -> None:
@@ -77,10 +83,11 @@ def test_controllers_without_jobs_have_no_dangerous_rights() -> None:
     assert not granted & set(NEVER)
 
 
-def test_only_leases_are_namespaced_rights() -> None:
+def test_only_leases_and_the_policy_are_namespaced_rights() -> None:
     for process in (*PROCESSES, *OPTIONAL):
         for kind, resource, verb in allowed(role_documents(process, "batch")):
-            assert (kind == "Role") == (resource == "leases.coordination.k8s.io"), f"{kind} with {verb} {resource}"
+            own = ("configmaps", "deployments.apps") if process == "console" else ("leases.coordination.k8s.io",)
+            assert (kind == "Role") == (resource in own), f"{kind} with {verb} {resource}"
 
 
 def test_watched_kinds_are_granted() -> None:
@@ -140,7 +147,9 @@ def test_no_lease_rights_without_election() -> None:
 
 
 def test_unknown_process_is_rejected() -> None:
-    with pytest.raises(ValueError, match="unknown process 'baker'; known: scheduler, controller, binder, admission"):
+    with pytest.raises(
+        ValueError, match="unknown process 'baker'; known: scheduler, controller, binder, admission, console"
+    ):
         role_documents("baker", "batch")
 
 
@@ -195,6 +204,7 @@ def test_page_lists_every_right_with_reason() -> None:
     assert described("Both") == rows(lease_rights("any"))
     assert described("Binder") == rows(binder_rights())
     assert described("Webhook") == rows(admission_rights())
+    assert described("Console") == [*rows(console_rights()), *rows(POLICY_RIGHTS)]
 
 
 def test_metrics_reader_reads_metrics_only() -> None:

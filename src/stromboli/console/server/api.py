@@ -53,6 +53,7 @@ class ConsoleApi:
             router.add_route(route.method, route.path, self._handler(route))
         router.add_get("/api/openapi.json", _description)
         router.add_get("/healthz", _alive)
+        router.add_get("/livez", _alive)
         router.add_get("/readyz", self._ready)
         router.add_get("/{path:.*}", pages.serve)
         return application

@@ -27,12 +27,11 @@ from stromboli.console.views.overview import overview_of, series_of
 from stromboli.console.views.queues import queue_tree
 from stromboli.console.views.view import NotFound, NotPermitted, PersonView
 from stromboli.history.query import HistoryPage
-from stromboli.kube.client.api_errors import ApiError, RequestFailed
+from stromboli.kube.client.api_errors import RequestFailed
 from stromboli.kube.client.client import Client
 from stromboli.kube.client.redaction import redact
 from stromboli.kube.manifests.yaml import dump_documents
 from stromboli.kube.objects.catalogue import PODS
-from stromboli.kube.objects.meta import TopLevel
 from stromboli.kube.objects.resources import Resource
 
 #: Answers that depend on the frame, the rights of the person and the query alone, and are kept.
@@ -90,19 +89,18 @@ class ConsoleReads:
         found = view.names.in_values(await self._object(resource, namespace, name))
         return web.Response(text=dump_documents([found]), content_type=YAML, charset="utf-8")
 
-    async def _object(self, resource: Resource[TopLevel], namespace: str, name: str) -> dict[str, Any]:
+    async def _object(self, resource: Resource[Any], namespace: str, name: str) -> dict[str, Any]:
+        """Return an object by a list of one: the console may list these kinds, as its watches do, and needs no more."""
+        chosen = {"fieldSelector": f"metadata.name={name}"}
         try:
-            found: dict[str, Any] = msgspec.json.decode(
-                await self._client.request("GET", resource.path(namespace=namespace, name=name)), type=dict[str, Any]
-            )
-        except ApiError as error:
-            if error.is_missing:
-                raise NotFound(f"{resource.name} {namespace}/{name} does not exist any more") from error
-            raise NotReady(f"the object cannot be read: {error}") from error
+            answer = await self._client.request("GET", resource.path(namespace=namespace), params=chosen)
         except RequestFailed as error:
             raise NotReady(f"the object cannot be read: {error}") from error
-        found.get("metadata", {}).pop("managedFields", None)
-        return found
+        found = msgspec.json.decode(answer, type=_RawList).items
+        if not found:
+            raise NotFound(f"{resource.name} {namespace}/{name} does not exist any more")
+        found[0].get("metadata", {}).pop("managedFields", None)
+        return {"apiVersion": resource.api_version, "kind": resource.kind, **found[0]}
 
     # -- history ------------------------------------------------------------------------------------------------
 
@@ -126,6 +124,10 @@ class ConsoleReads:
             return job_attempts((), (), now, view.text)
         jobs, pods = await asyncio.to_thread(self._history.attempts, namespace, name.rpartition(":")[2])
         return job_attempts(jobs, pods, now, view.text)
+
+
+class _RawList(msgspec.Struct):
+    items: list[dict[str, Any]] = []
 
 
 def key_of(call: ConsoleCall) -> str:

@@ -59,6 +59,11 @@ Exit codes:
 @click.option(
     "--with-binder", is_flag=True, help="Bind pods in a separate process, from bind requests of the scheduler."
 )
+@click.option("--with-console", is_flag=True, help="Serve the web console.")
+@click.option(
+    "--console-host", "console_hosts", multiple=True, metavar="NAME",
+    help="A name under which browsers reach the console, such as that of an Ingress. Repeatable.",
+)  # fmt: skip
 @click.option("--share-gpus", is_flag=True, help="Enable GPU sharing; adds the permissions for reservation pods.")
 @click.option(
     "--history-storage", default="", metavar="SIZE",
@@ -134,6 +139,8 @@ def _installation(options: dict[str, Any]) -> Installation:
             controllers=_controllers(options),
             binder=options["with_binder"],
             share_gpus=options["share_gpus"],
+            console=options["with_console"],
+            console_hosts=tuple(dict.fromkeys(options["console_hosts"])),
             history_storage=options["history_storage"],
             history_secret=options["history_secret"],
             visibility=not options["without_visibility"],
