@@ -70,9 +70,10 @@ class ConsoleFrames:
         *,
         clock: Callable[[], float] = time.perf_counter,
         wall_clock: Callable[[], float] = time.time,
+        after_frame: Callable[[], None] = lambda: None,
     ) -> None:
         self._cache, self._rows = cache, JobRows(owner_label)
-        self._clock, self._wall_clock = clock, wall_clock
+        self._clock, self._wall_clock, self._after_frame = clock, wall_clock, after_frame
         self._deltas: deque[JobDelta] = deque(maxlen=_KEPT)
         self._next = asyncio.Event()
         #: Changes with each start.
@@ -87,6 +88,7 @@ class ConsoleFrames:
             began = self._clock()
             try:
                 self.take()
+                self._after_frame()
             except Exception:
                 _log.exception("frame not taken")
             await asyncio.sleep(max(_MIN_SECONDS, (self._clock() - began) / _MAX_PART))

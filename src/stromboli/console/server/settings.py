@@ -38,5 +38,7 @@ class ConsoleSettings:
     proxies: TrustedProxies = field(default_factory=TrustedProxies)
     #: Decisions of a scheduler in the same process.
     cycles: CycleRecords | None = None
+    #: Called before the first frame, and after each.
+    release_memory: Callable[[], None] = lambda: None
     #: Tokens by the code of a printed link.
     codes: Mapping[str, str] = field(default_factory=dict, repr=False)

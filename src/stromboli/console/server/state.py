@@ -49,7 +49,8 @@ class ConsoleState:
         async with asyncio.TaskGroup() as group:
             group.create_task(cache.run())
             await cache.wait_until_synced()
-            frames = ConsoleFrames(cache, settings.owner_label)
+            settings.release_memory()
+            frames = ConsoleFrames(cache, settings.owner_label, after_frame=settings.release_memory)
             series = FigureSeries(frames)
             cache.changed.set()
             group.create_task(frames.run())

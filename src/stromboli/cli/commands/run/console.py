@@ -117,6 +117,7 @@ async def _until_stopped() -> None:
 
 
 def _settings(options: Mapping[str, Any]) -> ConsoleSettings:
+    from stromboli.console.cache.memory import MemoryRelease
     from stromboli.console.server.settings import ConsoleSettings
     from stromboli.serving.address import parse_address
 
@@ -140,6 +141,7 @@ def _settings(options: Mapping[str, Any]) -> ConsoleSettings:
         owner_label=options["owner_label"],
         hosts=tuple(options["hosts"]),
         proxies=_proxies(options),
+        release_memory=MemoryRelease(),
     )
 
 
