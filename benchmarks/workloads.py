@@ -12,6 +12,7 @@ from benchmarks import (
     clusters,
     contended_days,
     contention,
+    fairshare,
     forecast,
     hostile,
     job_controller,
@@ -211,6 +212,11 @@ WORKLOADS: dict[str, tuple[Workload, Parameters, str]] = {
         contended_days.contended_days,
         {"days": 100, "nodes": 8},
         "random days of queues that reclaim, and the work lost by evictions",
+    ),
+    "fairshare": (
+        fairshare.fairshare,
+        {"nodes": 1_000, "pods": 8_000, "queues": 90},
+        "a cycle that heeds past usage of queues and users, and one that does not",
     ),
     "preempt": (contention.preempt, {"nodes": 5_000}, "an urgent pod for every node of a full cluster"),
     "arrangement": (

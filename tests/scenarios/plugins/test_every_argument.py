@@ -553,6 +553,7 @@ ELSEWHERE = {
         for key in ("ReservationImage", "ReservationSeconds", "ReservationRuntimeClass", "FakeGPUs", "CDIEnable")
     },
     ("rescheduling", "metricsPeriod"): "tests/unit/external/test_usage_feed.py",
+    **{("fairshare", each.key): "tests/scenarios/fairshare/test_fairshare.py" for each in DECLARED["fairshare"]},
     **{("extender", each.key): "tests/unit/external/test_extender.py" for each in DECLARED["extender"]},
     ("deviceshare", "deviceshare.NodeLockEnable"): "tests/scenarios/devices/test_deviceshare.py",
     ("predicates", "volumebinding.bindTimeoutSeconds"): "tests/unit/binding/steps/test_volume_step.py",

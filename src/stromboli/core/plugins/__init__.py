@@ -7,6 +7,7 @@ from stromboli.core.plugins.conformance import Conformance
 from stromboli.core.plugins.deviceshare.plugin import DeviceShare
 from stromboli.core.plugins.drf import Drf
 from stromboli.core.plugins.extender.plugin import Extender
+from stromboli.core.plugins.fairshare.plugin import FairSharePlugin
 from stromboli.core.plugins.fragmentation.plugin import Fragmentation
 from stromboli.core.plugins.gang import Gang
 from stromboli.core.plugins.gpusharing.plugin import GpuSharing
@@ -30,7 +31,7 @@ from stromboli.core.plugins.tdm.plugin import Tdm
 from stromboli.core.plugins.usage.plugin import UsagePlugin
 
 PLUGINS = (
-    Binpack, Capacity, Cdp, Conformance, DeviceShare, Drf, Extender, Fragmentation, Gang, GpuSharing, MinRuntime,
-    NetworkTopologyAware, NodeGroup, NodeOrder, NumaAware, Overcommit, Pdb, Predicates, Priority, Proportion,
-    Rescheduling, ResourceQuotaPlugin, ResourceStrategyFit, ShortFirst, Sla, TaskTopology, Tdm, UsagePlugin,
+    Binpack, Capacity, Cdp, Conformance, DeviceShare, Drf, Extender, FairSharePlugin, Fragmentation, Gang, GpuSharing,
+    MinRuntime, NetworkTopologyAware, NodeGroup, NodeOrder, NumaAware, Overcommit, Pdb, Predicates, Priority,
+    Proportion, Rescheduling, ResourceQuotaPlugin, ResourceStrategyFit, ShortFirst, Sla, TaskTopology, Tdm, UsagePlugin,
 )  # fmt: skip

@@ -34,6 +34,8 @@ from stromboli.core.model.reasons import Code, Reason
 from stromboli.core.model.resources.resources import PODS, UNLIMITED, Amounts, Request, dense, exceeding
 from stromboli.core.model.tasks.task import Task
 from stromboli.core.model.tasks.task_class import TaskClass
+from stromboli.core.model.usage.weighting import UsageWeighting
+from stromboli.core.model.usage.weighting import divide as divide_amount
 from stromboli.core.session.session import Session
 
 Table = NDArray[np.float64]
@@ -60,6 +62,19 @@ def divide(total: Table, weights: Table, requests: Table, limits: Table, guarant
         if (remaining < _CRUMB).all() or (remaining == remaining_before).all():
             break
     return np.floor(deserved + _CRUMB).astype(np.int64)
+
+
+def divide_by_usage(
+    weighting: UsageWeighting, queues: Sequence[Queue], total: Table, requests: Table, limits: Table, guarantees: Table
+) -> NDArray[np.int64]:
+    """The same with weights that follow past usage. Every resource is divided for itself."""
+    weights = np.array([queue.weight for queue in queues], dtype=np.float64)
+    used = np.array([weighting.used(queue.name) for queue in queues])
+    wanted, deserved = np.maximum(np.minimum(requests, limits), guarantees), np.zeros_like(requests)
+    for dimension, amount in enumerate(total):
+        columns = (used[:, dimension], weighting.strength, wanted[:, dimension], guarantees[:, dimension])
+        deserved[:, dimension] = divide_amount(amount, weights, *columns)
+    return np.floor(np.maximum(deserved, guarantees) + _CRUMB).astype(np.int64)
 
 
 @dataclass(slots=True)
@@ -136,13 +151,16 @@ class Proportion(Plugin):
         if not queues:
             return []
         size = session.snapshot.size
-        return divide(
-            np.array(session.shareable, dtype=np.float64),
-            np.array([queue.weight for queue in queues], dtype=np.float64),
+        tables = (
             np.array([session.ledger.queues[queue.name].request for queue in queues], dtype=np.float64),
             np.array(limits, dtype=np.float64),
             np.array([dense(queue.guarantee, size) for queue in queues], dtype=np.float64),
-        ).tolist()  # fmt: skip
+        )
+        total, weighting = np.array(session.shareable, dtype=np.float64), session.usage_weighting
+        if weighting is not None:
+            return divide_by_usage(weighting, queues, total, *tables).tolist()
+        weights = np.array([queue.weight for queue in queues], dtype=np.float64)
+        return divide(total, weights, *tables).tolist()
 
     def queue_facts(self, queue: Queue) -> QueueFacts | None:
         queue_share = self._queue_shares.get(queue.name)

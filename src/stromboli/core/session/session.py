@@ -29,6 +29,7 @@ from stromboli.core.model.tasks.task import Task, TaskStatus
 from stromboli.core.model.topology.hypernodes import BY_LABELS
 from stromboli.core.model.usage.decay import UsageDecay
 from stromboli.core.model.usage.past_usage import PastUsage
+from stromboli.core.model.usage.weighting import UsageWeighting
 from stromboli.core.search.node_search import NodeSearch
 from stromboli.core.session.decision_records import DecisionRecords
 from stromboli.core.session.decisions import Decisions
@@ -115,6 +116,8 @@ class Session(Questions):
         self.bind_contexts = program.flat["bind_context"]
         self._cycle_states: dict[str, dict[str, Any]] = {}
         self._past_usage: dict[UsageDecay, PastUsage] = {}
+        #: How plugins that divide resources among queues let past usage count; None for not at all.
+        self.usage_weighting: UsageWeighting | None = None
         self._unknown_queues: dict[str, Reason] = {}
         self.total: Amounts = snapshot.amounts[self.ledger.layout.allocatable :].sum(axis=1).tolist()
         #: What jobs and queues share: the total without what pods of no queue hold.

@@ -74,8 +74,9 @@ class Task:
     claim_names: tuple[str, ...] = ()
     #: Declared run time, in seconds.
     run_time: float = inf
-    #: Seconds between its checkpoints, from its start; infinite without. When it reported the last one; 0 if never.
+    #: Seconds between its checkpoints, from its start; infinite without.
     checkpoint_interval: float = inf
+    #: When it reported its last checkpoint, in seconds since the epoch; 0 if never.
     last_checkpoint: float = 0.0
     #: The priority among the tasks of its job, if it differs; it never counts against other jobs.
     task_priority: int | None = None

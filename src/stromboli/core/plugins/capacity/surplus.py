@@ -36,6 +36,7 @@ class SurplusSharing:
     def __init__(self, session: Session, queue_shares: Mapping[str, QueueShare]) -> None:
         self._session = session
         self._axis = session.axis
+        self._weighting = session.usage_weighting
         #: By job and the number of its tasks with a node, what it needs next.
         self._next: dict[tuple[str, int], Request] = {}
         #: By queue, what its next job needs; valid for one version of the order of jobs.
@@ -85,7 +86,8 @@ class SurplusSharing:
         for dimension, amount in enumerate(amounts):
             if dimension != PODS and any(self._requested[each.name][dimension] for each in children):
                 demands = [self._demand(each, dimension, amount) for each in children]
-                shares = fair_shares(amount, demands, self._units[dimension])
+                strength = 0.0 if self._weighting is None else self._weighting.strength
+                shares = fair_shares(amount, demands, self._units[dimension], strength)
                 for child, share in zip(children, shares, strict=True):
                     self._fair[child.name][dimension] = share
         for child in children:
@@ -96,7 +98,8 @@ class SurplusSharing:
         if not any(named == dimension for named, _ in queue.deserved):
             deserved = min(deserved, amount)
         usable = min(self._requested[share.name][dimension], self._limits[share.name][dimension])
-        return Demand(deserved, usable, self._weights[queue.name], queue.priority, (queue.created, queue.name))
+        used = 0.0 if self._weighting is None else float(self._weighting.used(queue.name)[dimension])
+        return Demand(deserved, usable, self._weights[queue.name], queue.priority, (queue.created, queue.name), used)
 
     # -- rules --------------------------------------------------------------------------------------------------
 

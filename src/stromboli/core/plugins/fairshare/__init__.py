@@ -1,0 +1,1 @@
+"""The fairshare plugin: queues and users by what they have used over time."""

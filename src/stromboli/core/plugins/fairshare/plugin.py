@@ -1,0 +1,59 @@
+"""The fairshare plugin: the order of queues, of users inside them and of victims, and the weights of shares."""
+
+from __future__ import annotations
+
+from stromboli.core.config.plugin import Key, Plugin
+from stromboli.core.model.jobs.job import Job
+from stromboli.core.model.queues.queue import Queue
+from stromboli.core.model.usage.weighting import UsageWeighting
+from stromboli.core.plugins.fairshare.arguments import FairShareArguments
+from stromboli.core.plugins.fairshare.measure import UsageMeasure
+from stromboli.core.plugins.fairshare.queue_levels import QueueLevels
+from stromboli.core.plugins.fairshare.user_order import UserOrder
+from stromboli.core.session.session import Session
+
+#: The plugins that divide resources among queues.
+_DIVIDING = ("proportion", "capacity")
+
+
+class FairSharePlugin(Plugin):
+    name = "fairshare"
+    arguments = FairShareArguments()
+    reads_past_usage = True
+    queue_order_only_grows = True
+
+    def unused_extension_points(self) -> frozenset[str]:
+        return frozenset() if self.arguments.per_user else frozenset(("job_order",))
+
+    def open(self, session: Session) -> None:
+        measure = UsageMeasure(session, self.arguments)
+        self._levels = QueueLevels(session, measure)
+        self.queue_order_reaches_others = self._levels.has_tree
+        if self.arguments.strength:
+            self._warn_of_order(session)
+            session.usage_weighting = UsageWeighting(self.arguments.strength, self._levels.used)
+        if self.arguments.per_user:
+            self._places = UserOrder(session, measure).places
+
+    def _warn_of_order(self, session: Session) -> None:
+        """Plugins before this one in the file have divided the resources already."""
+        for name in session.program.plugins:
+            if name == self.name:
+                return
+            if name in _DIVIDING:
+                session.warnings.append(
+                    f"plugin fairshare is listed after {name}, so past usage does not change what queues deserve; "
+                    f"list it before {name}"
+                )
+
+    def queue_order(self, queue: Queue) -> Key:
+        """The smallest usage for its weight comes first, level by level."""
+        return self._levels.key(queue)
+
+    def victim_queue_order(self, queue: Queue, preemptor: Queue) -> Key:
+        """The largest usage for its weight loses first."""
+        return tuple(-level for level in self._levels.key(queue)[1:])
+
+    def job_order(self, job: Job) -> Key:
+        """The users of a queue advance together."""
+        return self._places.get(job.spec.key, 0.0)

@@ -1,0 +1,81 @@
+"""Users inside queues: the order of waiting jobs in which the users of a queue advance together.
+
+A job's place is the usage of its user after all earlier jobs of that user have started, divided by the user's weight:
+what start-time fair queueing calls a start tag. So no decision has to be taken again within a cycle.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from operator import add, sub
+
+from stromboli.core.model.jobs.job import Job
+from stromboli.core.model.queues.queue import Queue
+from stromboli.core.plugins.fairshare.measure import UsageMeasure
+from stromboli.core.session.session import Session
+
+#: The annotation of a queue with the weights of its users: `ana=3,ben=1`; others have 1.
+USER_WEIGHTS = "scheduling.stromboli.dev/user-weights"
+
+
+class UserOrder:
+    def __init__(self, session: Session, measure: UsageMeasure) -> None:
+        self._session = session
+        self._measure = measure
+        #: By key of a waiting job, its place in its queue; queues of one user need none.
+        self.places: dict[str, float] = {}
+        waiting: dict[str, dict[str, list[Job]]] = {}
+        for job in map(session.jobs.__getitem__, session.snapshot.waiting):
+            spec = job.spec
+            waiting.setdefault(spec.queue, {}).setdefault(spec.user, []).append(job)
+        shared = {queue: users for queue, users in waiting.items() if queue in session.queues and len(users) > 1}
+        allocated = self._allocated(shared) if shared else {}
+        for name, users in shared.items():
+            weights = self._weights(session.queues[name])
+            for user, jobs in users.items():
+                level = measure.level(measure.fractions(measure.past.user(name, user)))
+                self._place(jobs, level.at(allocated[name, user]), weights.get(user, 1.0))
+
+    def _allocated(self, queues: Mapping[str, Iterable[str]]) -> dict[tuple[str, str], list[int]]:
+        """Return what the users with waiting jobs hold in these queues."""
+        size = self._session.snapshot.size
+        allocated = {(name, user): [0] * size for name, users in queues.items() for user in users}
+        for job in self._session.jobs.values():
+            if any(job.allocated):
+                where = job.spec.queue, job.spec.user
+                held = allocated.get(where)
+                if held is not None:
+                    allocated[where] = list(map(add, held, job.allocated))
+        return allocated
+
+    def _place(self, jobs: list[Job], level: float, weight: float) -> None:
+        jobs.sort(key=_age)
+        known, places = dict[tuple[int, ...], float](), self.places
+        for job in jobs:
+            places[job.spec.key] = level / weight
+            missing = tuple(map(sub, job.requested, job.allocated))
+            more = known.get(missing)
+            if more is None:
+                more = known[missing] = self._measure.of_amounts(missing)
+            level += more
+
+    def _weights(self, queue: Queue) -> dict[str, float]:
+        weights = dict[str, float]()
+        for part in filter(None, map(str.strip, queue.annotations.get(USER_WEIGHTS, "").split(","))):
+            user, _, text = part.rpartition("=")
+            try:
+                weights[user.strip()] = float(text)
+            except ValueError:
+                weights[user.strip()] = 0.0
+            if not user or not 0 < weights[user.strip()] < 1e6:
+                weights.pop(user.strip(), None)
+                self._session.warnings.append(
+                    f"Queue {queue.name}: annotation {USER_WEIGHTS}: expected user=weight with a weight above 0, "
+                    f"got {part[:64]!r}; it is ignored"
+                )
+        return weights
+
+
+def _age(job: Job) -> tuple[int, float, str]:
+    spec = job.spec
+    return -spec.priority, spec.created, spec.key

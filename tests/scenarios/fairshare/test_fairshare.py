@@ -1,0 +1,208 @@
+"""Queues and users are served by what they have used in the past, in relation to their weights."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import pytest
+
+from stromboli.core.config.configuration import parse_configuration
+from stromboli.core.config.configuration_errors import ConfigurationError
+from stromboli.core.model.usage.ledger import UsageLedger
+from stromboli.core.model.usage.past_usage import Account
+from stromboli.core.plugins.fairshare.user_order import USER_WEIGHTS
+from stromboli.core.session.program import Program
+from stromboli.core.session.session import Session
+from stromboli.planner.virtual_cluster import PlannedCluster
+from stromboli.workloads.users import USER
+from tests.testing.cases.case import BUILT_IN, configuration, flattened, objects, plugin
+from tests.testing.manifests.builders import Manifest, gang, node, queue, running
+
+HOUR = 3600.0
+ALLOCATE, RECLAIM = "enqueue, allocate, backfill", "enqueue, allocate, reclaim"
+
+
+def jobs(
+    number: int, of: str = "default", user: str = "", cpu: int = 1, after: int = 0, **facts: Any
+) -> list[Manifest]:
+    """Jobs of one pod, the first ones first; `after` is the minute of their creation."""
+    notes = {USER: user} if user else {}
+    return [
+        each
+        for index in range(number)
+        for each in gang(
+            1, cpu, name=f"{user or of}-{index}", queue=of, notes=notes,
+            created=f"2026-03-01T12:{after:02}:{index:02}Z", **facts,
+        )
+    ]  # fmt: skip
+
+
+@dataclass
+class ShareCase:
+    name: str
+    world: Sequence[object]
+    #: The number of pods that start, by queue, or by user where the queue has users; or that are evicted.
+    started: Mapping[str, int]
+    #: Processor hours of the past, by queue and user; they ended an hour ago.
+    past: Mapping[tuple[str, str], Mapping[str, int]] = field(default_factory=dict)
+    arguments: Mapping[str, object] = field(default_factory=dict)
+    beside: Sequence[str] = ("proportion",)
+    switches: Mapping[str, bool] = field(default_factory=dict)
+    actions: str = ALLOCATE
+    evicted: Mapping[str, int] = field(default_factory=dict)
+
+    def __str__(self) -> str:
+        return self.name
+
+    def session(self) -> Session:
+        text = configuration(
+            plugin("gang", enableReclaimable=False), plugin("fairshare", self.arguments, **self.switches),
+            *[PLUGINS_BESIDE.get(name, name) for name in self.beside], "predicates", actions=self.actions,
+        )  # fmt: skip
+        world = PlannedCluster(objects(flattened(self.world)), Program(parse_configuration(text, BUILT_IN), BUILT_IN))
+        world._cluster.past_usage = self._ledger(world._now)
+        return world.decide()
+
+    def _ledger(self, now: float) -> UsageLedger:
+        ledger = UsageLedger()
+        for (of, user), amounts in self.past.items():
+            request = tuple(
+                (resource, amount * (1000 if resource == "cpu" else 1)) for resource, amount in amounts.items()
+            )
+            account = ledger.account(Account(of, "default", user, request))
+            ledger.started(account, now - 2 * HOUR)
+            ledger.ended(account, now - HOUR)
+        return ledger
+
+
+FOUR, TEN = node("a", 4), node("a", 10)
+TWO = [queue("left"), queue("right")]
+USERS: Mapping[str, object] = {"perUser": True}
+#: Two users with four jobs each, all of the first before those of the second.
+ANA_AND_BEN = [FOUR, jobs(4, user="ana"), jobs(4, user="ben", after=1)]
+TREE = [
+    queue("east"), queue("west"), queue("one", parent="east"), queue("two", parent="east"),
+    queue("three", parent="west"),
+]  # fmt: skip
+
+QUEUES = [
+    ShareCase("without usage, queues share by weight", [TEN, *TWO, jobs(10, "left"), jobs(10, "right")],
+              {"left": 5, "right": 5}),
+    ShareCase("a queue that used as much as its weight keeps its share",
+              [TEN, *TWO, jobs(10, "left"), jobs(10, "right")], {"left": 5, "right": 5},
+              past={("left", ""): {"cpu": 5}, ("right", ""): {"cpu": 5}}, arguments={"window": "2h"}),
+    ShareCase("a queue that used more than its weight gets less", [TEN, *TWO, jobs(10, "left"), jobs(10, "right")],
+              {"left": 3, "right": 6}, past={("left", ""): {"cpu": 10}, ("right", ""): {"cpu": 2}},
+              arguments={"halfLife": "0s", "window": "2h"}),
+    ShareCase("with k of 0 the past counts in the order alone", [TEN, *TWO, jobs(10, "left"), jobs(10, "right")],
+              {"left": 5, "right": 5}, past={("left", ""): {"cpu": 10}}, arguments={"window": "2h", "k": 0}),
+    ShareCase("a large k gives everything to the queue that used nothing",
+              [TEN, *TWO, jobs(10, "left"), jobs(10, "right")], {"right": 10},
+              past={("left", ""): {"cpu": 12}}, arguments={"halfLife": "0s", "window": "2h", "k": 20}),
+    ShareCase("what the other queue does not want is not left idle", [TEN, *TWO, jobs(10, "left"), jobs(2, "right")],
+              {"left": 8, "right": 2}, past={("left", ""): {"cpu": 10}}, arguments={"window": "2h", "k": 20}),
+    ShareCase("usage before the window does not count", [TEN, *TWO, jobs(10, "left"), jobs(10, "right")],
+              {"left": 5, "right": 5}, past={("left", ""): {"cpu": 10}}, arguments={"window": "30m", "k": 20}),
+    ShareCase("without half-life and window usage counts in relation to that of all",
+              [TEN, *TWO, jobs(10, "left"), jobs(10, "right")], {"left": 3, "right": 7},
+              past={("left", ""): {"cpu": 2}, ("right", ""): {"cpu": 1}}, arguments={"halfLife": "0s", "k": 1.2}),
+    ShareCase("queues are served in the order of their usage", [node("a", 3), *TWO, jobs(3, "left"), jobs(3, "right")],
+              {"left": 1, "right": 2}, past={("left", ""): {"cpu": 1}}, arguments={"k": 0}, beside=[]),
+    ShareCase("in relation to their weights", [node("a", 3), queue("left", 9), queue("right"), jobs(3, "left"),
+              jobs(3, "right")], {"left": 3}, past={("left", ""): {"cpu": 2}, ("right", ""): {"cpu": 1}},
+              arguments={"halfLife": "1h", "k": 0}, beside=[]),
+    ShareCase("the largest fraction of a resource counts",
+              [node("a", 1, "8Gi"), *TWO, jobs(1, "left"), jobs(1, "right")], {"right": 1},
+              past={("left", ""): {"memory": 4 << 30}, ("right", ""): {"cpu": 0}}, arguments={"k": 0}, beside=[]),
+    ShareCase("or the billing weights", [node("a", 1, "8Gi"), *TWO, jobs(1, "left"), jobs(1, "right")], {"left": 1},
+              past={("left", ""): {"memory": 4 << 30}, ("right", ""): {"cpu": 1}}, beside=[],
+              arguments={"k": 0, "billing.cpu": 1, "billing.memory": 0.1}),
+    ShareCase("surplus follows the past, too", [TEN, *TWO, jobs(10, "left"), jobs(10, "right")],
+              {"left": 3, "right": 7},
+              past={("left", ""): {"cpu": 10}, ("right", ""): {"cpu": 2}}, arguments={"halfLife": "0s", "window": "2h"},
+              beside=["surplus"], switches={"enableQueueOrder": False}),
+    ShareCase("in the order of usage it goes to the queue that used less", [TEN, *TWO, jobs(10, "left"),
+              jobs(10, "right")], {"right": 10}, past={("left", ""): {"cpu": 10}, ("right", ""): {"cpu": 2}},
+              arguments={"halfLife": "0s", "window": "2h"}, beside=["surplus"]),
+    ShareCase("a tree is ordered from the top", [node("a", 2), *TREE, jobs(2, "one"), jobs(2, "two"), jobs(2, "three")],
+              {"three": 2}, past={("one", ""): {"cpu": 2}}, arguments={"halfLife": "1h", "k": 0}, beside=["tree"]),
+    ShareCase("and then within a branch", [node("a", 2), *TREE, jobs(2, "one"), jobs(2, "two")],
+              {"two": 2}, past={("one", ""): {"cpu": 2}}, arguments={"halfLife": "1h", "k": 0}, beside=["tree"]),
+    ShareCase("the queue with the largest usage loses first",
+              [node("a", 4), queue("left"), queue("right"), queue("poor", 2), jobs(1, "poor"),
+               [running("aa", name=name, queue=name, minimum=1) for name in ("left", "right")]],
+              {}, past={("right", ""): {"cpu": 4}}, arguments={"k": 0}, actions=RECLAIM, evicted={"right": 1}),
+    ShareCase("and the queue that used less reclaims more than its weight",
+              [node("a", 4), *TWO, jobs(4, "right"), running("aaaa", name="left", queue="left")],
+              {}, past={("left", ""): {"cpu": 6}}, arguments={"halfLife": "0s", "window": "2h", "k": 20},
+              actions=RECLAIM, evicted={"left": 4}),
+]  # fmt: skip
+
+OF_USERS = [
+    ShareCase("the first user gets all without perUser", ANA_AND_BEN, {"ana": 4}),
+    ShareCase("two users of a queue get two places each, also without past usage", ANA_AND_BEN, {"ana": 2, "ben": 2},
+              arguments=USERS),
+    ShareCase("a user who used more gets less", ANA_AND_BEN, {"ben": 4}, past={("default", "ana"): {"cpu": 4}},
+              arguments={**USERS, "halfLife": "1h"}),
+    ShareCase("weights of users", [*ANA_AND_BEN, queue("default", annotations={USER_WEIGHTS: "ana=3, ben=1"})],
+              {"ana": 3, "ben": 1}, arguments=USERS),
+    ShareCase("what a user holds counts",
+              [node("a", 6), running("aa", name="held", notes={USER: "ana"}, queue="default"), jobs(4, user="ana"),
+               jobs(4, user="ben", after=1)], {"ana": 1, "ben": 3}, arguments=USERS),
+    ShareCase("jobs of unknown users share as one user", [FOUR, jobs(4), jobs(4, user="ben", after=1)],
+              {"default": 2, "ben": 2}, arguments=USERS),
+    ShareCase("large jobs count as much as they request",
+              [node("a", 8), jobs(2, user="ana", cpu=4), jobs(8, user="ben", after=1)], {"ana": 1, "ben": 4},
+              arguments=USERS),
+    ShareCase("users of one queue do not count in another", [FOUR, queue("other"), jobs(4, user="ana"),
+              jobs(4, user="ben", after=1)], {"ana": 2, "ben": 2}, past={("other", "ana"): {"cpu": 4}},
+              arguments=USERS),
+]  # fmt: skip
+
+PLUGINS_BESIDE = {
+    "surplus": plugin("capacity", {"shareSurplus": True}, enableHierarchy=True),
+    "tree": plugin("capacity", enableHierarchy=True),
+}
+
+
+def owner(key: str) -> str:
+    return key.partition("/")[2].rpartition("-")[0] or key.partition("/")[2]
+
+
+@pytest.mark.parametrize("case", [*QUEUES, *OF_USERS], ids=str)
+def test_fairshare(case: ShareCase) -> None:
+    decisions = case.session().decisions
+    bound = Counter(owner(placement.job) for statement in decisions.binds for placement in statement)
+    assert dict(bound) == case.started
+    assert dict(Counter(owner(eviction.task.job) for eviction in decisions.evictions)) == case.evicted
+
+
+def test_plugin_that_divides_before_is_reported() -> None:
+    text = configuration("gang", "proportion", "fairshare", "predicates", actions=ALLOCATE)
+    program = Program(parse_configuration(text, BUILT_IN), BUILT_IN)
+    session = PlannedCluster(objects(flattened([FOUR, jobs(1)])), program).decide()
+    assert session.warnings == [
+        "plugin fairshare is listed after proportion, so past usage does not change what queues deserve; "
+        "list it before proportion"
+    ]
+
+
+@pytest.mark.parametrize("weights", ["ana", "ana=much", "ana=0", "=3"])
+def test_invalid_weight_of_a_user_is_reported(weights: str) -> None:
+    world = [*ANA_AND_BEN, queue("default", annotations={USER_WEIGHTS: weights})]
+    session = ShareCase("", world, {}, arguments=USERS).session()
+    assert session.warnings == [
+        f"Queue default: annotation {USER_WEIGHTS}: expected user=weight with a weight above 0, got {weights!r}; "
+        f"it is ignored"
+    ]
+
+
+@pytest.mark.parametrize(
+    ("key", "value"), [("halfLife", "soon"), ("window", "1w"), ("windowForm", "round"), ("k", -1), ("billing.cpu", -1)]
+)
+def test_invalid_argument_is_rejected(key: str, value: object) -> None:
+    with pytest.raises(ConfigurationError, match=key):
+        parse_configuration(configuration(plugin("fairshare", {key: value})), BUILT_IN)
