@@ -11,8 +11,10 @@ import pytest
 
 from stromboli.core.config.configuration import parse_configuration
 from stromboli.core.config.configuration_errors import ConfigurationError
+from stromboli.core.model.reasons import Code
 from stromboli.core.model.usage.ledger import UsageLedger
 from stromboli.core.model.usage.past_usage import Account
+from stromboli.core.plugins.fairshare.user_limits import USER_LIMITS
 from stromboli.core.plugins.fairshare.user_order import USER_WEIGHTS
 from stromboli.core.session.program import Program
 from stromboli.core.session.session import Session
@@ -162,6 +164,35 @@ OF_USERS = [
               arguments=USERS),
 ]  # fmt: skip
 
+LIMITED = {"limitUsers": True}
+
+
+def limits(text: str) -> Manifest:
+    return queue("default", annotations={USER_LIMITS: text})
+
+
+EIGHT = [node("a", 8), jobs(4, user="ana"), jobs(4, user="ben", after=1)]
+LIMITS = [
+    ShareCase("without limitUsers the annotation has no effect", [*EIGHT, limits("*: cpu=1")], {"ana": 4, "ben": 4}),
+    ShareCase("a limit of one user", [*EIGHT, limits("ana: cpu=3")], {"ana": 3, "ben": 4}, arguments=LIMITED),
+    ShareCase("a limit of each user", [*EIGHT, limits("*: cpu=1500m")], {"ana": 1, "ben": 1}, arguments=LIMITED),
+    ShareCase("the limit of a user precedes that of each", [*EIGHT, limits("*: cpu=1; ben: cpu=2")],
+              {"ana": 1, "ben": 2}, arguments=LIMITED),
+    ShareCase("a group shares its limit", [*EIGHT, limits("@lab: cpu=5")], {"ana": 4, "ben": 1},
+              arguments={**LIMITED, "group.lab": "ana, ben"}),
+    ShareCase("a user has the limits of all groups", [*EIGHT, limits("@lab: cpu=5; @new: cpu=2")],
+              {"ana": 2, "ben": 3}, arguments={**LIMITED, "group.lab": "ana,ben", "group.new": "ana"}),
+    ShareCase("what a user holds counts against it",
+              [*EIGHT, running("aa", name="held", notes={USER: "ana"}, queue="default"), limits("ana: cpu=3")],
+              {"ana": 1, "ben": 4}, arguments=LIMITED),
+    ShareCase("another queue has no part in it", [*EIGHT, queue("other", annotations={USER_LIMITS: "*: cpu=1"})],
+              {"ana": 4, "ben": 4}, arguments=LIMITED),
+    ShareCase("jobs of unknown users are not limited", [node("a", 8), jobs(4), limits("*: cpu=1")], {"default": 4},
+              arguments=LIMITED),
+    ShareCase("an unknown resource limits nothing", [*EIGHT, limits("*: example.com/thing=0")], {"ana": 4, "ben": 4},
+              arguments=LIMITED),
+]  # fmt: skip
+
 PLUGINS_BESIDE = {
     "surplus": plugin("capacity", {"shareSurplus": True}, enableHierarchy=True),
     "tree": plugin("capacity", enableHierarchy=True),
@@ -172,7 +203,7 @@ def owner(key: str) -> str:
     return key.partition("/")[2].rpartition("-")[0] or key.partition("/")[2]
 
 
-@pytest.mark.parametrize("case", [*QUEUES, *OF_USERS], ids=str)
+@pytest.mark.parametrize("case", [*QUEUES, *OF_USERS, *LIMITS], ids=str)
 def test_fairshare(case: ShareCase) -> None:
     decisions = case.session().decisions
     bound = Counter(owner(placement.job) for statement in decisions.binds for placement in statement)
@@ -206,3 +237,20 @@ def test_invalid_weight_of_a_user_is_reported(weights: str) -> None:
 def test_invalid_argument_is_rejected(key: str, value: object) -> None:
     with pytest.raises(ConfigurationError, match=key):
         parse_configuration(configuration(plugin("fairshare", {key: value})), BUILT_IN)
+
+
+def test_job_that_waits_for_a_limit_reports_it() -> None:
+    session = ShareCase("", [*EIGHT, limits("ana: cpu=3")], {}, arguments=LIMITED).session()
+    status = session.statuses["default/ana-3"]
+    assert [reason.code for reason in status.reasons] == [Code.USER_LIMIT]
+    assert status.sentences[0].endswith("user ana may hold cpu 3 in queue default, and has 3")
+
+
+@pytest.mark.parametrize(
+    ("text", "error"),
+    [("ana", "expected resource=amount, got ''; the limit is ignored"), ("ana: cpu=much", '"much" is not a quantity')],
+)
+def test_invalid_limit_is_reported(text: str, error: str) -> None:
+    session = ShareCase("", [*EIGHT, limits(text)], {}, arguments=LIMITED).session()
+    (warning,) = session.warnings
+    assert warning.startswith(f"Queue default: annotation {USER_LIMITS}: ana: {error}")

@@ -96,6 +96,7 @@ class Code(StrEnum):
     QUEUE_SHARE = "QueueShareExhausted"
     QUEUE_OVERUSED = "QueueOverused"
     QUEUE_ORDER = "HeldBackByQueueOrder"
+    USER_LIMIT = "UserLimitReached"
     QUEUE_CLOSED = "QueueNotOpen"
     QUEUE_UNKNOWN = "QueueUnknown"
     QUEUE_MISPLACED = "QueueMisplaced"

@@ -47,6 +47,12 @@ FACTS: dict[Code, CodeFacts] = {
         "`dequeueStrategy: traverse` in the queue, and without `strict` in the arguments of `allocate`.",
         (*CAPACITY, RetryEvent.JOB_CHANGED, RetryEvent.QUEUE_CHANGED),
     ),
+    Code.USER_LIMIT: CodeFacts(
+        "user limit reached",
+        "The user of the job, or a group of users, already holds as much as it may in this queue.", Remedy.WAIT,
+        "Wait for jobs of the user or the group to end, or ask for a larger limit.",
+        (RetryEvent.POD_REMOVED, RetryEvent.QUEUE_CHANGED),
+    ),
     Code.QUEUE_CLOSED: CodeFacts(
         "queue not open",
         "The queue is closed.", Remedy.ASK_ADMINISTRATOR, "Open the queue or use another.", (RetryEvent.QUEUE_CHANGED,)

@@ -11,6 +11,10 @@ from stromboli.core.model.values.times import duration_or_nothing
 _SLIDING, _TUMBLING = WindowForm.SLIDING.value, WindowForm.TUMBLING.value
 
 
+def _names(text: str) -> tuple[str, ...]:
+    return tuple(filter(None, map(str.strip, text.split(","))))
+
+
 class FairShareArguments(Arguments):
     half_life: float = Argument(
         "halfLife", "168h", "The time after which usage counts half; 0s for no decay.", parse=duration_or_nothing
@@ -30,6 +34,11 @@ class FairShareArguments(Arguments):
         minimum=0,
     )  # fmt: skip
     per_user: bool = Argument("perUser", False, "Whether users share their queue.")
+
+    limits_users: bool = Argument("limitUsers", False, "Whether the limits of users in annotations of queues apply.")
+    groups: Mapping[str, tuple[str, ...]] = PrefixArgument(
+        "group.<name>", "", "The users of a group, separated by commas.", parse=_names
+    )
 
     @property
     def decay(self) -> UsageDecay:

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from stromboli.core.config.plugin import Key, Plugin
+from stromboli.core.config.plugin import Allowance, Event, Key, Plugin
 from stromboli.core.model.jobs.job import Job
 from stromboli.core.model.queues.queue import Queue
+from stromboli.core.model.tasks.task_class import TaskClass
 from stromboli.core.model.usage.weighting import UsageWeighting
 from stromboli.core.plugins.fairshare.arguments import FairShareArguments
 from stromboli.core.plugins.fairshare.measure import UsageMeasure
 from stromboli.core.plugins.fairshare.queue_levels import QueueLevels
+from stromboli.core.plugins.fairshare.user_limits import UserLimits
 from stromboli.core.plugins.fairshare.user_order import UserOrder
 from stromboli.core.session.session import Session
 
@@ -23,7 +25,9 @@ class FairSharePlugin(Plugin):
     queue_order_only_grows = True
 
     def unused_extension_points(self) -> frozenset[str]:
-        return frozenset() if self.arguments.per_user else frozenset(("job_order",))
+        of_users = () if self.arguments.per_user else ("job_order",)
+        of_limits = () if self.arguments.limits_users else ("allocatable", "on_allocate", "on_deallocate")
+        return frozenset((*of_users, *of_limits))
 
     def open(self, session: Session) -> None:
         measure = UsageMeasure(session, self.arguments)
@@ -34,6 +38,8 @@ class FairSharePlugin(Plugin):
             session.usage_weighting = UsageWeighting(self.arguments.strength, self._levels.used)
         if self.arguments.per_user:
             self._places = UserOrder(session, measure).places
+        if self.arguments.limits_users:
+            self._session, self._limits = session, UserLimits(session, self.arguments.groups)
 
     def _warn_of_order(self, session: Session) -> None:
         """Plugins before this one in the file have divided the resources already."""
@@ -57,3 +63,15 @@ class FairSharePlugin(Plugin):
     def job_order(self, job: Job) -> Key:
         """The users of a queue advance together."""
         return self._places.get(job.spec.key, 0.0)
+
+    # -- limits of users ----------------------------------------------------------------------------------------
+
+    def allocatable(self, queue: Queue, task_class: TaskClass, wanted: int) -> Allowance | None:
+        """The job that is served stays within the limits of its user."""
+        return self._limits.allowance(self._session.served, queue, task_class, wanted)
+
+    def on_allocate(self, event: Event) -> None:
+        self._limits.count(event.tasks, 1)
+
+    def on_deallocate(self, event: Event) -> None:
+        self._limits.count(event.tasks, -1)
