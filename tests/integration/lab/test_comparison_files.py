@@ -101,3 +101,13 @@ def test_chrome_trace_has_a_slice_per_job_and_node(tmp_path: Path) -> None:
     assert slices == {(job["policy"], job["name"], round(float(job["started"]) * 1e6)) for job in jobs}
     counters = {each["name"] for each in events if each["ph"] == "C"}
     assert counters == {"waiting jobs", "cpu %"}
+
+
+def test_one_file_may_be_the_standard_output() -> None:
+    result = compare("--figures", "-", policies=("easy",))
+    assert result.stdout.splitlines()[0] == "policy,seed,kind,group,figure,value"
+    assert "MEAN WAIT" not in result.stdout
+    for further in (("--perfetto", "-"), ("-o", "json")):
+        rejected = compare("--figures", "-", *further, policies=("easy",))
+        assert rejected.exit_code == 2
+        assert "cannot both write to the standard output" in rejected.stderr

@@ -91,7 +91,7 @@ def test_command_compares_backfilling_on_logs(tmp_path: Path) -> None:
     log = tmp_path / "log.swf"
     with log.open("w") as file:
         write_swf(lublin(80, 64, 7), file)
-    found = printed("benchmarks.backfilling", str(log), "--jobs", "60")["log.swf"]
+    found = printed("benchmarks.backfilling", str(log), "--jobs", "60", "--estimates", "requested")["log.swf"]
     assert {name: figures["jobs"] for name, figures in found.items()} == {"fcfs": 60, "easy": 60, "conservative": 60}
     assert found["easy"]["mean_wait"] < found["fcfs"]["mean_wait"]
 

@@ -20,7 +20,7 @@ from stromboli.cli.options.traces import trace_files_of
 from stromboli.cli.output import Failure, Printout
 from stromboli.cli.policies import parse_policy, read_configuration_text, read_registry
 from stromboli.cli.scenario import WAITING
-from stromboli.cli.traced.files import FILE_PARAMETERS, check_files, write_files
+from stromboli.cli.traced.files import FILE_PARAMETERS, check_files, write_files, writes_to_output
 from stromboli.cli.traced.progress import ComparisonProgress
 from stromboli.cli.traced.replay import NOT_WITH_TRACES, cluster_of_trace
 from stromboli.registry import built_in_registry
@@ -75,7 +75,7 @@ def compare_policies(trace: str, until: float, output: str, confs: Sequence[str]
         every = [*of_cluster, *warnings, *_warnings_of_runs(comparison)]
         runs = ComparedRuns(planned, folder, comparison, verdicts_of(comparison), every)
         write_files(runs, files)
-        _echo(runs, output, is_silent=files["csv"] == "-")
+        _echo(runs, output, is_silent=writes_to_output(files))
     if any("waiting" in run["outcomes"] for each in runs.comparison.runs.values() for run in each):
         click.get_current_context().exit(WAITING)
 

@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 
 #: The options that name files, or describe them.
 FILE_PARAMETERS = ("csv", "parquet", "pictures", "report", "figures", "perfetto")
+#: Those that are written to the standard output for -.
+_TEXTS = ("csv", "figures", "perfetto", "report")
 _PARQUET = ".parquet"
 _LIBRARIES = {"parquet": "pyarrow", "pictures": "vl_convert", "report": "vl_convert"}
 
@@ -33,14 +35,19 @@ _WHERE = ("--workers", "--dask", "--results")
 
 def check_files(files: Mapping[str, Any], output: str) -> None:
     """Reject what cannot be written before the first run. Errors end the command."""
-    if files["csv"] == "-" and output != "table":
-        raise click.UsageError("--csv - and -o cannot both write to the standard output.")
+    to_output = [f"--{name} -" for name in _TEXTS if files[name] == "-"] + ["-o"] * (output != "table")
+    if len(to_output) > 1:
+        raise click.UsageError(f"{' and '.join(to_output[:2])} cannot both write to the standard output.")
     for name in FILE_PARAMETERS:
         target = files[name]
         if target and (name in _LIBRARIES or Path(target).suffix == _PARQUET):
             _need(_LIBRARIES.get(name, "pyarrow"), f"--{name}")
         if target and target != "-" and not Path(target).parent.is_dir():
             raise Failure(f"{target}: there is no folder {Path(target).parent}")
+
+
+def writes_to_output(files: Mapping[str, Any]) -> bool:
+    return any(files[name] == "-" for name in _TEXTS)
 
 
 def _need(module: str, option: str) -> None:
