@@ -69,6 +69,7 @@ docs: .venv/.dev  ## build the documentation site into site/
 
 pictures: .venv/.dev  ## draw the pictures of the documentation again
 	@$(BIN)/python tools/pictures.py
+	@$(BIN)/python tools/console_picture.py
 
 web: .venv/.dev  ## build the pages of the console from web/ into the package; needs Node 20.19 or newer
 	@command -v npm >/dev/null || { echo "The pages are built with Node, and there is no npm: install Node 20.19 or newer." >&2; exit 1; }

@@ -7,6 +7,7 @@ from html import unescape
 
 from stromboli.cli.examples import examples_folder
 from stromboli.cli.stages import read_stages
+from tools import console_picture
 from tools.pictures import PICTURE, POLICIES, STAGE, WAITS, waits
 
 SVG = PICTURE.read_text(encoding="utf-8")
@@ -48,3 +49,9 @@ def test_picture_of_waits_is_that_of_the_example_trace() -> None:
     assert all(f">{policy}</text>" in kept for policy in POLICIES)
     assert len(_lines_of(kept)) == len(POLICIES)
     assert [line.count("L") for line in _lines_of(kept)] == [line.count("L") for line in _lines_of(again)]
+
+
+def test_picture_of_the_console_is_moderate() -> None:
+    content = console_picture.PICTURE.read_bytes()
+    assert content.startswith(b"\x89PNG")
+    assert len(content) < 250_000

@@ -157,8 +157,8 @@ function Decided({ view }: { view: CycleView }) {
           </ul>
         </Section>
       ) : null}
-      {view.scores.map((each) => (
-        <Section title={`Scores for ${plural(each.pods, "pod")}`} key={each.job} actions={<JobLink job={each.job} />}>
+      {view.scores.map((each, at) => (
+        <Section title={`Scores for ${plural(each.pods, "pod")}`} label={`Scores ${at + 1}: ${each.job}`} key={at} actions={<JobLink job={each.job} />}>
           <PointsTable label={`Scores for ${each.job}`} nodes={each.nodes} />
         </Section>
       ))}

@@ -44,7 +44,7 @@ export function OverviewPage() {
 
 function Figures({ overview }: { overview: Overview }) {
   const totals = ordered(overview.resources.map((each) => each.resource)).flatMap((name) =>
-    overview.resources.filter((each) => each.resource === name && each.capacity > 0),
+    overview.resources.filter((each) => each.resource === name && each.capacity > 0 && isOfInterest(name, each.used + each.reserved)),
   );
   return (
     <div class="figures">
@@ -132,8 +132,14 @@ function Series() {
   );
 }
 
+/** Resources that nodes offer and no pod requests are left out, except for the usual ones. */
+function isOfInterest(resource: string, used: number): boolean {
+  return used > 0 || resource === "cpu" || resource === "memory" || resource.includes("/");
+}
+
 function usageOf(series: TimeSeries) {
-  return ordered(Object.keys(series.utilisation)).map((name) => ({ name, values: series.utilisation[name] ?? [] }));
+  const isUsed = (name: string) => isOfInterest(name, Math.max(0, ...(series.utilisation[name] ?? []).map((each) => each ?? 0)));
+  return ordered(Object.keys(series.utilisation)).filter(isUsed).map((name) => ({ name, values: series.utilisation[name] ?? [] }));
 }
 
 function Reasons({ overview }: { overview: Overview }) {

@@ -60,15 +60,17 @@ export function Badge({ children }: { children: string }) {
 
 interface SectionProps {
   title: string;
+  /** What distinguishes it from others with the same title. */
+  label?: string;
   /** Beside the title. */
   actions?: ComponentChildren;
   class?: string;
   children: ComponentChildren;
 }
 
-export function Section({ title, actions, children, ...rest }: SectionProps) {
+export function Section({ title, label = title, actions, children, ...rest }: SectionProps) {
   return (
-    <section class={`card ${rest.class ?? ""}`} aria-label={title}>
+    <section class={`card ${rest.class ?? ""}`} aria-label={label}>
       <header>
         <h2>{title}</h2>
         {actions}

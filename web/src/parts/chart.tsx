@@ -100,7 +100,7 @@ function optionsOf(
       y: { range: (_plot, _low, high) => [0, max ?? Math.max(1, (high ?? 0) * 1.08)] },
     },
     axes: [
-      { ...axis, size: 28, values: (_plot, ticks) => ticks.map(tick) },
+      { ...axis, size: 28, values: (_plot, ticks, _axis, _space, step) => ticks.map((each) => tick(each, step < 60)) },
       { ...axis, size: 52, values: (_plot, ticks) => ticks.map(format), ...(isCount ? { incrs: WHOLE } : {}) },
     ],
     series: [
@@ -120,7 +120,7 @@ function optionsOf(
   };
 }
 
-function tick(seconds: number, full: unknown = false): string {
+function tick(seconds: number, isFull: boolean): string {
   const text = new Date(seconds * 1000).toLocaleTimeString("en-GB");
-  return full === true ? text : text.slice(0, 5);
+  return isFull ? text : text.slice(0, 5);
 }

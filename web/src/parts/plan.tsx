@@ -19,7 +19,7 @@ export function PlanResult({ report, first = "" }: { report: PlanReport; first?:
       <Warnings warnings={warnings} />
       <Victims victims={victims} />
       <Groups title="Jobs at the end of the plan" groups={[...jobs].sort((one, other) => rank(one, first) - rank(other, first))} />
-      <Note>Calculated in {duration(report.seconds)}.</Note>
+      <Note>Calculated in {duration(Math.max(0.1, report.seconds))}.</Note>
     </div>
   );
 }

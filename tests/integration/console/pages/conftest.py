@@ -38,6 +38,10 @@ def pages(stage: StageCluster) -> Iterator[ConsoleServer]:
 
 
 @pytest.fixture
-def visitor(pages: ConsoleServer, watched: WatchedPage) -> Visitor:
-    folder = Path(os.environ.get("STROMBOLI_ARTEFACTS", _ROOT / "build" / "artefacts"))
-    return Visitor(pages.url, watched, folder / "console")
+def artefacts() -> Path:
+    return Path(os.environ.get("STROMBOLI_ARTEFACTS", _ROOT / "build" / "artefacts")) / "console"
+
+
+@pytest.fixture
+def visitor(pages: ConsoleServer, watched: WatchedPage, artefacts: Path) -> Visitor:
+    return Visitor(pages.url, watched, artefacts)

@@ -7,6 +7,7 @@ import contextlib
 import time
 import urllib.request
 from collections.abc import Callable, Coroutine
+from concurrent.futures import Future
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -83,16 +84,23 @@ class StageCluster(ServerThread):
         super().__init__()
         self.server = ApiServer(token=ROOT, users={ANA: "ana"})
         self.history = str(history)
-        self._client: Client | None = None
+        self._client: Future[Client] = Future()
 
     async def serve(self, stack: contextlib.AsyncExitStack) -> None:
+        """Return at once: the start of a cluster may take longer than the thread waits."""
+        task = asyncio.create_task(self._run_cluster())
+        stack.push_async_callback(_end, task)
+
+    async def _run_cluster(self) -> None:
         policy = ActivePolicy(read_registry(()), "")
         options = SchedulerOptions(history=self.history, history_user_label="stromboli.dev/user")
         pool = NodePool(8, resources={"cpu": "8", "memory": "32Gi", "pods": "110"}, racks=2)
-        running = await stack.enter_async_context(
-            local_cluster(policy, pools=[pool], options=options, server=self.server)
-        )
-        self._client = running.client
+        try:
+            async with local_cluster(policy, pools=[pool], options=options, server=self.server) as running:
+                self._client.set_result(running.client)
+                await asyncio.Event().wait()
+        except Exception as error:
+            self._client.set_exception(error)
 
     def run(self, work: Coroutine[Any, Any, Any]) -> Any:
         """Run a coroutine in the loop of the cluster."""
@@ -100,10 +108,16 @@ class StageCluster(ServerThread):
         return asyncio.run_coroutine_threadsafe(work, self._loop).result(SECONDS)
 
     def apply(self, documents: list[Manifest]) -> None:
-        assert self._client is not None, "the cluster is started"
+        client = self._client.result(2 * SECONDS)
         for document in documents:
             document["metadata"].pop("uid", None)
-        self.run(Applier(self._client).apply(documents))
+        self.run(Applier(client).apply(documents))
+
+
+async def _end(task: asyncio.Task[None]) -> None:
+    task.cancel()
+    with contextlib.suppress(asyncio.CancelledError):
+        await task
 
 
 def start_console(cluster: StageCluster, address: str = "127.0.0.1:0") -> ConsoleServer:
