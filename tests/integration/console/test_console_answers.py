@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import Any
 
 import msgspec
 import pytest
 
+from stromboli.cli.commands.run.console import program_factory
 from stromboli.console.openapi import FILE, encoded
 from stromboli.console.routes import ROUTES, ApiRoute
+from stromboli.console.server.server import ConsoleServer
+from stromboli.console.server.settings import ConsoleSettings
+from stromboli.kube.client.config.connection import Connection
 from tests.integration.console.conftest import ANA, SECRETS, ConsoleClient
 
 pytestmark = pytest.mark.only("embedded", because="roles of further users are those of the local server")
@@ -147,3 +152,18 @@ async def test_cycle_shows_decisions_about_readable_jobs(root: ConsoleClient, an
     assert (own["binds"], [each["job"] for each in own["refusals"]], own["hidden"]) == ([], ["team-a/big"], 1)
     assert (await root.get("/api/cycles?before=1"))["cycles"] == []
     await root.get("/api/cycles/2", 404)
+
+
+async def test_cluster_that_cannot_be_reached_is_reported() -> None:
+    """Nothing but the state of the console is answered, and the reason is not that of a login."""
+    nowhere = Connection("http://127.0.0.1:1", None)
+    server = ConsoleServer(ConsoleSettings(lambda: nowhere, program_factory(()), "127.0.0.1:0"))
+    server.start()
+    try:
+        status, body, headers = await ConsoleClient(server).send("GET", "/readyz")
+        assert (status, headers["Retry-After"]) == (503, "1")
+        assert b"the cluster" in body
+        assert (await ConsoleClient(server).send("GET", "/livez"))[0] == 200
+        assert (await ConsoleClient(server, "token").get("/api/overview", 503))["reason"] == "ServiceUnavailable"
+    finally:
+        await asyncio.to_thread(server.stop)

@@ -15,7 +15,9 @@ from stromboli.serving.guard import Handler
 
 #: Seconds in which a client must take a response.
 _SECONDS_TO_TAKE = 30.0
-#: Open requests, of all and of one address.
+#: The path of event streams, which have limits of their own: many people may reach the console through one address.
+_STREAM = "/api/events"
+#: Other open requests, of all and of one address.
 _MAX_OPEN, _MAX_PER_ADDRESS = 400, 100
 
 _POLICY = "; ".join(
@@ -46,6 +48,8 @@ class RequestGuard:
     def middleware(self) -> Middleware:
         @web.middleware
         async def guard(request: web.Request, handler: Handler) -> web.StreamResponse:
+            if request.path == _STREAM:
+                return await _sent(request, await self._response(request, handler))
             address = str(((request.transport and request.transport.get_extra_info("peername")) or ("",))[0])
             if self._open.total() >= _MAX_OPEN or self._open[address] >= _MAX_PER_ADDRESS:
                 return await _sent(request, problem(429, "TooManyRequests", "too many open requests", 5))

@@ -36,9 +36,12 @@ class ConsoleState:
         while True:
             try:
                 await self._follow()
-            except (RequestFailed, ExceptionGroup) as error:
+            except RequestFailed as error:
                 self._problem = f"the cluster cannot be read: {error}"
-                _log.error("cluster not followed; retrying", exc_info=error)
+                _log.error("cluster not read; retrying", extra={"error": str(error)})
+            except ExceptionGroup as group:
+                self._problem = "the cluster cannot be followed; the log of the console contains the cause"
+                _log.error("cluster not followed; retrying", exc_info=group)
             await asyncio.sleep(_RETRY_SECONDS)
 
     async def _follow(self) -> None:
