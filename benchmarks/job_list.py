@@ -37,10 +37,10 @@ def job_list(parameters: Parameters, runs: int) -> list[Result]:
 
 async def _fill(kubeconfig: str, jobs: int) -> None:
     async with Client(load_kubeconfig(kubeconfig)) as client:
-        await at_once(client.create(POD_GROUPS, _group(number), namespace="default") for number in range(jobs))
+        await at_once(client.create(POD_GROUPS, job_group(number), namespace="default") for number in range(jobs))
 
 
-def _group(number: int) -> dict[str, object]:
+def job_group(number: int) -> dict[str, object]:
     """Return a job: three of four wait, in ten queues."""
     waits = number % 4
     condition = {"type": "Unschedulable", "status": "True", "reason": "NotEnoughResources"}
