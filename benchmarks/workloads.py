@@ -13,6 +13,7 @@ from benchmarks import (
     console,
     contended_days,
     contention,
+    environment,
     fairshare,
     forecast,
     hostile,
@@ -234,6 +235,11 @@ WORKLOADS: dict[str, tuple[Workload, Parameters, str]] = {
         quality.victims,
         {"worlds": 200},
         "victims in small random worlds, compared with the optimum",
+    ),
+    "environment": (
+        environment.environment,
+        {"steps": 20_000, "nodes": 16},
+        "steps of the environment of Gymnasium",
     ),
     "ledger": (
         ledger.ledger,

@@ -17,6 +17,7 @@ _LOADED_NAMES = {
     "Trace": ("stromboli.python.traces", "JobTrace"),
     "api": ("stromboli.api", ""),
     "compare": ("stromboli.python.comparing", "compare"),
+    "gym": ("stromboli.python.gym", ""),
     "simulate": ("stromboli.python.runs", "simulate"),
 }
 

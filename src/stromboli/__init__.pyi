@@ -1,4 +1,5 @@
 from stromboli import api as api
+from stromboli.python import gym as gym
 from stromboli.python.clusters import ReadCluster as Cluster
 from stromboli.python.comparing import PolicyComparison as Comparison
 from stromboli.python.comparing import compare as compare
@@ -20,6 +21,7 @@ __all__ = [
     "__version__",
     "api",
     "compare",
+    "gym",
     "simulate",
 ]
 

@@ -9,5 +9,6 @@ traces     traces that are opened or generated
 runs       one simulated run, with its jobs and figures
 plots      pictures of runs
 comparing  policies compared over seeds
+gym        scheduling as an environment of Gymnasium
 html       representations in notebooks
 """
