@@ -162,3 +162,10 @@ def test_wrong_token_is_refused_and_logout_ends_the_session(visitor: Visitor) ->
     visitor.page.reload()
     expect(visitor.page.get_by_label("Token of the API server")).to_be_visible()
     visitor.check_quiet()
+
+
+def test_simulation_of_the_present_cluster_shows_waits(visitor: Visitor) -> None:
+    visitor.log_in("/what-if?mode=simulate")
+    visitor.page.get_by_role("button", name="Simulate", exact=True).last.click()
+    visitor.sees("Jobs that started")
+    visitor.check("simulation")
