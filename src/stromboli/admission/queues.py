@@ -12,6 +12,7 @@ from stromboli.cluster.objects.priority_classes import ALLOWED_CLASSES, allowed_
 from stromboli.cluster.objects.queues import misplaced, queue_of
 from stromboli.core.model.queues.queue import HIERARCHY, HIERARCHY_WEIGHTS, ROOT, Queue
 from stromboli.core.model.resources.resources import Request, ResourceAxis
+from stromboli.core.model.usage.budgets import BUDGETS, budgets_of
 
 #: Maximum depth of the tree.
 MAX_LEVELS = 64
@@ -39,7 +40,16 @@ def review_queue(queue: kube.KubeQueue, facts: Facts) -> AdmissionVerdict:
         _below(others.get(entry.parent or ROOT), others, axis),
         _hierarchy(queue),
         _classes(queue),
+        _budgets(queue),
     )
+
+
+def _budgets(queue: kube.KubeQueue) -> AdmissionVerdict:
+    try:
+        budgets_of((queue.metadata.annotations or {}).get(BUDGETS) or "[]")
+    except ValueError as error:
+        return refused(Violation(f"metadata.annotations: {error}"))
+    return GOOD
 
 
 def review_deletion(name: str, facts: Facts, policy: AdmissionPolicy) -> AdmissionVerdict:

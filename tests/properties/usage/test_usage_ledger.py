@@ -28,7 +28,7 @@ decays = st.builds(
     st.sampled_from([0.0, 5.0, 60.0]),
     st.sampled_from([0.0, 30.0, 100.0]),
     st.sampled_from(WindowForm),
-    st.just(EPOCH + 7),
+    st.sampled_from([EPOCH + 7, EPOCH + 90]),
 )
 
 
@@ -69,6 +69,9 @@ def test_usage_is_the_integral_over_runs(
             amounts = dict(account.requests)
             expected = amounts.get("cpu", 0) * seconds, amounts.get(GPU, 0) * seconds
             assert cpu_and_gpu(usage, account.queue, account.user) == pytest.approx(expected, rel=1e-6, abs=0.1)
+        everything = [usage.of([queue]) for queue in usage.queues]
+        assert sum(everything, usage.of([])) == pytest.approx(usage.total)
+        assert usage.of(["research"], user="bob", namespace="team-a") == pytest.approx(usage.user("research", "bob"))
         assert usage.total == pytest.approx(sum(map(usage.queue, usage.queues)))
 
 

@@ -52,7 +52,7 @@ INTERNAL = {
     "model.topology.label_domains": "counts of pods by domain are laid out for predicates and nodeorder",
     "model.topology.sites": "nodes in the same domains, which network-topology-aware scores as one",
     "model.topology.topology_spread": "topology spread constraints are the rule of predicates and nodeorder",
-    "model.usage": "past usage and its weighting, by which fairshare changes what proportion and capacity divide",
+    "model.usage": "past usage and its weighting are the rule of fairshare, and budgets that of budget",
     "model.volumes": "volumes are bound by predicates and the binder together",
     "search.node_rules": "scores by site are laid out for network-topology-aware; authors use NodeScorer",
     "session.waiting_reasons": "the message about a gang with too few pods, which the status has in common with gang",

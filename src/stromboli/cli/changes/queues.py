@@ -31,13 +31,13 @@ def queue_spec(settings: Mapping[str, Any]) -> dict[str, Any]:
 
 async def create_queue(client: Client, name: str, spec: Mapping[str, Any]) -> None:
     if "parent" in spec:
-        await _existing(client, str(spec["parent"]), "the parent of a queue must exist")
+        await existing_queue(client, str(spec["parent"]), "the parent of a queue must exist")
     await client.create(QUEUES, {"metadata": {"name": name}, "spec": {"weight": 1, "reclaimable": True, **spec}})
 
 
 async def set_queue(client: Client, name: str, spec: Mapping[str, Any]) -> None:
     """Change settings. Amounts are replaced as a whole."""
-    queue = await _existing(client, name)
+    queue = await existing_queue(client, name)
     before = {
         "capability": queue.spec.capability,
         "deserved": queue.spec.deserved,
@@ -58,7 +58,7 @@ def _replacing(before: Any, value: Any) -> Any:
 
 async def open_queue(client: Client, name: str) -> bool:
     """Open a queue; return whether it was closed. The controller opens the children that were closed with it."""
-    queue = await _existing(client, name)
+    queue = await existing_queue(client, name)
     parent = parent_of(queue)
     if parent is not None and await _is_closed(client, parent):
         raise Failure(f"queue {name} cannot be opened: its parent {parent} is closed; open that first")
@@ -68,7 +68,7 @@ async def open_queue(client: Client, name: str) -> bool:
 async def close_queue(client: Client, name: str) -> bool:
     """Close a queue for new jobs; return whether it was open. The controller completes it when the last job is gone."""
     _reject_standard(name, "closed")
-    queue = await _existing(client, name)
+    queue = await existing_queue(client, name)
     return False if state_of(queue).is_closed else await _set_state(client, queue, CLOSING)
 
 
@@ -95,7 +95,7 @@ async def _set_state(client: Client, queue: KubeQueue, state: str) -> bool:
 async def delete_queue(client: Client, name: str) -> None:
     """Delete a queue without jobs and children."""
     _reject_standard(name, "deleted")
-    queue = await _existing(client, name)
+    queue = await existing_queue(client, name)
     children = [each.metadata.name for each in (await client.list(QUEUES)).items if parent_of(each) == name]
     if children:
         raise Failure(f"queue {name} has children: {', '.join(sorted(children))}; delete them first")
@@ -111,7 +111,7 @@ def _reject_standard(name: str, verb: str) -> None:
         raise Failure(f"queue {name} cannot be {verb}: every installation has it")
 
 
-async def _existing(client: Client, name: str, remedy: str = "") -> KubeQueue:
+async def existing_queue(client: Client, name: str, remedy: str = "") -> KubeQueue:
     try:
         return await client.get(QUEUES, name)
     except ApiError as error:

@@ -1,6 +1,7 @@
 """The built-in plugins, named as in the configuration file. One module or package each, independent of each other."""
 
 from stromboli.core.plugins.binpack import Binpack
+from stromboli.core.plugins.budget import BudgetPlugin
 from stromboli.core.plugins.capacity.plugin import Capacity
 from stromboli.core.plugins.cdp import Cdp
 from stromboli.core.plugins.conformance import Conformance
@@ -31,7 +32,8 @@ from stromboli.core.plugins.tdm.plugin import Tdm
 from stromboli.core.plugins.usage.plugin import UsagePlugin
 
 PLUGINS = (
-    Binpack, Capacity, Cdp, Conformance, DeviceShare, Drf, Extender, FairSharePlugin, Fragmentation, Gang, GpuSharing,
-    MinRuntime, NetworkTopologyAware, NodeGroup, NodeOrder, NumaAware, Overcommit, Pdb, Predicates, Priority,
-    Proportion, Rescheduling, ResourceQuotaPlugin, ResourceStrategyFit, ShortFirst, Sla, TaskTopology, Tdm, UsagePlugin,
+    Binpack, BudgetPlugin, Capacity, Cdp, Conformance, DeviceShare, Drf, Extender, FairSharePlugin, Fragmentation, Gang,
+    GpuSharing, MinRuntime, NetworkTopologyAware, NodeGroup, NodeOrder, NumaAware, Overcommit, Pdb, Predicates,
+    Priority, Proportion, Rescheduling, ResourceQuotaPlugin, ResourceStrategyFit, ShortFirst, Sla, TaskTopology, Tdm,
+    UsagePlugin,
 )  # fmt: skip

@@ -27,6 +27,7 @@ from stromboli.core.model.resources.resources import Amounts, Request, add_reque
 from stromboli.core.model.snapshot import Snapshot
 from stromboli.core.model.tasks.task import Task, TaskStatus
 from stromboli.core.model.topology.hypernodes import BY_LABELS
+from stromboli.core.model.usage.budgets import BudgetState
 from stromboli.core.model.usage.decay import UsageDecay
 from stromboli.core.model.usage.past_usage import PastUsage
 from stromboli.core.model.usage.weighting import UsageWeighting
@@ -115,6 +116,8 @@ class Session(Questions):
         #: Functions of the plugins that add annotations to a binding.
         self.bind_contexts = program.flat["bind_context"]
         self._cycle_states: dict[str, dict[str, Any]] = {}
+        #: Budgets with what is used of them, if a plugin measures them.
+        self.budgets: Sequence[BudgetState] = ()
         self._past_usage: dict[UsageDecay, PastUsage] = {}
         #: How plugins that divide resources among queues let past usage count; None for not at all.
         self.usage_weighting: UsageWeighting | None = None

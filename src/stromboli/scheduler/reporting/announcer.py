@@ -50,6 +50,9 @@ class EventAnnouncer:
         note = f"spec.guarantee.resource: {message}"
         self._recorder.record(reference(queue), type="Warning", reason="GuaranteeReduced", note=note)
 
+    def budget_threshold(self, queue: kube.KubeQueue, note: str) -> None:
+        self._recorder.record(reference(queue), type="Warning", reason="BudgetThreshold", note=note)
+
     # -- pods ---------------------------------------------------------------------------------------------------
 
     def pod_unschedulable(self, pod: kube.Pod, waits: PendingPodStatus) -> None:

@@ -28,6 +28,7 @@ from stromboli.kube.events.series import shortened
 from stromboli.kube.objects.catalogue import PODS
 from stromboli.kube.work.status_writer import DesiredStatus, StatusWriter
 from stromboli.scheduler.reporting.announcer import EventAnnouncer
+from stromboli.scheduler.reporting.budget_events import BudgetEvents
 from stromboli.scheduler.reporting.group_targets import target_of
 from stromboli.scheduler.reporting.patches import (
     BIND_STUCK,
@@ -85,6 +86,7 @@ class StatusReporter:
         self._warnings = WarningLog(clock)
         #: The cut guarantees of queues, as last reported.
         self._reduced_guarantees: dict[str, str] = {}
+        self._budget_events = BudgetEvents(cluster.queues, announcer)
 
     def report(self, session: Session) -> None:
         """Report everything that this cycle has found."""
@@ -96,6 +98,7 @@ class StatusReporter:
         for key, message in session.stale.items():
             self._report_staleness(key, message)
         self._queues.report(session)
+        self._budget_events.announce(session.budgets)
         self._report_guarantees(session.reduced_guarantees)
         self._warnings.log_new(session.warnings)
 

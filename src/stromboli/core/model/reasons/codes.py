@@ -50,6 +50,7 @@ class Code(StrEnum):
     EXISTING_ANTI_AFFINITY = "ExistingPodAntiAffinityViolated"
     TOPOLOGY_SPREAD = "TopologySpreadViolated"
     NAMESPACE_QUOTA = "NamespaceQuotaExceeded"
+    BUDGET_EXHAUSTED = "BudgetExhausted"
     REVOCABLE_NODE = "RevocableNode"
     NODE_LOAD = "NodeLoadTooHigh"
     NUMA_POLICY = "NumaPolicyMismatch"

@@ -9,6 +9,12 @@ FACTS: dict[Code, CodeFacts] = {
         "Wait for pods of the namespace to end, lower minResources, or ask for a larger quota.",
         (RetryEvent.POD_REMOVED, RetryEvent.QUOTA_CHANGED, RetryEvent.JOB_CHANGED),
     ),
+    Code.BUDGET_EXHAUSTED: CodeFacts(
+        "budget used up",
+        "A budget of the queue, the user or the namespace is used up for this period.", Remedy.ASK_ADMINISTRATOR,
+        "Wait for the next period, or ask for a larger budget.",
+        (RetryEvent.TIME, RetryEvent.QUEUE_CHANGED),
+    ),
     Code.NOT_ADMITTED: CodeFacts(
         "not admitted yet",
         "The job has not been admitted to its queue yet.", Remedy.WAIT,

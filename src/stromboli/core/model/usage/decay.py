@@ -12,6 +12,8 @@ class WindowForm(StrEnum):
     SLIDING = "sliding"
     #: The present one of consecutive periods: usage starts from zero with each of them.
     TUMBLING = "tumbling"
+    #: Everything since `origin`.
+    SINCE = "since"
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,6 +32,8 @@ class UsageDecay:
 
     def window_start(self, now: float) -> float:
         """Return the moment before which usage does not count."""
+        if self.form is WindowForm.SINCE:
+            return self.origin
         if not self.window:
             return -inf
         if self.form is WindowForm.SLIDING:

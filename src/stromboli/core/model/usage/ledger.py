@@ -18,6 +18,8 @@ from stromboli.core.model.usage.sums import RunEvents, WindowedSums
 _STARTED, _ENDED = 1, -1
 #: Entries that are added to sums at once, to save memory.
 _PART = 200_000
+#: Sums that are kept up to date: beyond this, those of the decay that was asked for the longest time ago are dropped.
+_MAX_DECAYS = 32
 
 
 class UsageLedger:
@@ -64,11 +66,14 @@ class UsageLedger:
         return PastUsage(self._table, seconds, dimensions, size)
 
     def _sums_of(self, decay: UsageDecay, now: float) -> WindowedSums:
-        sums, position = self._sums.get(decay) or (WindowedSums(decay, now), 0)
+        known = self._sums.pop(decay, None)
+        sums, position = known if known is not None else (WindowedSums(decay, now), 0)
         sums.add(self._part(position), len(self._table))
         for start in range(position + _PART, len(self), _PART):
             sums.add(self._part(start), len(self._table))
         self._sums[decay] = sums, len(self)
+        if len(self._sums) > _MAX_DECAYS:
+            del self._sums[next(iter(self._sums))]
         return sums
 
     def _part(self, start: int) -> RunEvents:

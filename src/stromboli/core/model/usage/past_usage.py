@@ -45,6 +45,8 @@ class AccountTable:
         self.names: dict[str, int] = {}
         self.queues, self.users, self.namespaces = PlaceNumbers(), PlaceNumbers(), PlaceNumbers()
         self._amounts: UsageVector | None = None
+        #: By queues, user and namespace: the number of accounts that were looked at, and those that match.
+        self._rows: dict[tuple[tuple[str, ...], str, str], tuple[int, list[int]]] = {}
 
     def __len__(self) -> int:
         return len(self.accounts)
@@ -63,6 +65,16 @@ class AccountTable:
         for name, _ in account.requests:
             self.names.setdefault(name, len(self.names))
         return number
+
+    def rows_of(self, queues: tuple[str, ...], user: str, namespace: str) -> Sequence[int]:
+        """Return the accounts of queues, of a user and of a namespace; an empty name stands for all."""
+        seen, rows = self._rows.get((queues, user, namespace), (0, []))
+        for row in range(seen, len(self.accounts)):
+            account = self.accounts[row]
+            if account.queue in queues and user in ("", account.user) and namespace in ("", account.namespace):
+                rows.append(row)
+        self._rows[queues, user, namespace] = len(self.accounts), rows
+        return rows
 
     @property
     def amounts(self) -> UsageVector:
@@ -92,6 +104,12 @@ class PastUsage:
     @classmethod
     def empty(cls, size: int) -> PastUsage:
         return cls(AccountTable(), np.zeros(0), {}, size)
+
+    def of(self, queues: Sequence[str], user: str = "", namespace: str = "") -> UsageVector:
+        """Return what was charged to any of these queues, of one user and of one namespace if they are named."""
+        rows = [row for row in self._table.rows_of(tuple(queues), user, namespace) if row < len(self._seconds)]
+        found: UsageVector = self._used[rows].sum(axis=0)
+        return found
 
     def queue(self, name: str) -> UsageVector:
         """Return what was charged to a queue itself, without its descendants."""

@@ -12,7 +12,7 @@ from math import exp, inf
 import numpy as np
 from numpy.typing import NDArray
 
-from stromboli.core.model.usage.decay import UsageDecay
+from stromboli.core.model.usage.decay import UsageDecay, WindowForm
 
 #: Exponents above this are avoided by a later reference moment.
 _MAX_EXPONENT = 30.0
@@ -87,12 +87,17 @@ class WindowedSums:
     def __init__(self, decay: UsageDecay, now: float) -> None:
         self._decay = decay
         self._all = DecayedSums(decay.rate, now)
-        self._before = DecayedSums(decay.rate, now) if decay.window else None
+        self._is_fixed = decay.form is WindowForm.SINCE
+        self._before = DecayedSums(decay.rate, now) if decay.window or self._is_fixed else None
         self._within = RunEvents(np.zeros(0), np.zeros(0, np.int32), np.zeros(0, np.int8))
 
     def add(self, events: RunEvents, size: int) -> None:
         self._all.add(events, size)
-        if self._before is not None:
+        if self._before is None:
+            return
+        if self._is_fixed:
+            self._before.add(events[np.flatnonzero(events.moments <= self._decay.origin)], size)
+        else:
             self._within = self._within.followed_by(events)
             self._before.add(events[:0], size)
 
