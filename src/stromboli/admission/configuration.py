@@ -43,6 +43,8 @@ class Webhooks:
     #: Failure policy while the webhook is unavailable: `Fail` rejects, `Ignore` admits.
     validating_failure: str = "Fail"
     mutating_failure: str = "Ignore"
+    #: Whether workloads pass their creator on to their pods.
+    records_users: bool = False
     timeout: int = 10
     name: str = NAME
     #: Excluded namespaces, besides the webhook's own.
@@ -72,7 +74,12 @@ def _mutating(webhooks: Webhooks) -> list[Document]:
         "failurePolicy": webhooks.mutating_failure,
         "reinvocationPolicy": "IfNeeded",
     }
+    users = [
+        _entry("workloads", webhooks, _WORKLOADS, ("CREATE",), {"ours": _has_our_template(webhooks)}),
+        _entry("cronjobs", webhooks, _CRON_JOBS, ("CREATE",), {"ours": _has_our_cron_template(webhooks)}),
+    ]
     return [
+        *(entry | facts for entry in users if webhooks.records_users),
         _entry("podgroups", webhooks, _POD_GROUPS, ("CREATE",), {}) | facts,
         _entry("volcanojobs", webhooks, _VOLCANO_JOBS, ("CREATE",), {}) | facts,
         _entry("pods", webhooks, _PODS, ("CREATE",), {"ours": _is_ours(webhooks, "object")}) | facts,
@@ -85,9 +92,8 @@ def _validating(webhooks: Webhooks) -> list[Document]:
     conditions = {"others": _others(webhooks), "changed": _changed(*metadata, "?spec")}
     placed = {"others": _others(webhooks), "changed": _changed(*metadata, "metadata.?ownerReferences")}
     pods = {"ours": _is_ours(webhooks, "object")}
-    templates = {"ours": f"{_is_ours(webhooks, 'object.spec.?template')} || {_names_queue('object')}"}
-    cron_template = _is_ours(webhooks, "object.spec.jobTemplate.spec.template")
-    cron_templates = {"ours": f"{cron_template} || {_names_queue('object.spec.jobTemplate')}"}
+    templates = {"ours": _has_our_template(webhooks)}
+    cron_templates = {"ours": _has_our_cron_template(webhooks)}
     entries = [
         _entry("podgroups", webhooks, _POD_GROUPS, written, conditions),
         _entry("pods", webhooks, _PODS, written, pods | placed),
@@ -174,6 +180,15 @@ def _is_ours(webhooks: Webhooks, pod: str) -> str:
     labelled = f"{_list(QUEUE_NAMES)}.exists(key, key in {pod}.?metadata.?labels.orValue({{}}))"
     meant = f"{scheduler} == 'default-scheduler' && ({named} || {labelled})"
     return f"{scheduler} in {_list(webhooks.scheduler_names)} || ({meant})"
+
+
+def _has_our_template(webhooks: Webhooks) -> str:
+    return f"{_is_ours(webhooks, 'object.spec.?template')} || {_names_queue('object')}"
+
+
+def _has_our_cron_template(webhooks: Webhooks) -> str:
+    template = _is_ours(webhooks, "object.spec.jobTemplate.spec.template")
+    return f"{template} || {_names_queue('object.spec.jobTemplate')}"
 
 
 def _names_queue(owner: str) -> str:

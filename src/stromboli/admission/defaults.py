@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from stromboli import kube
+from stromboli.admission.access.users import record_user
 from stromboli.admission.facts import NAMESPACE_QUEUE, AdmissionPolicy, Facts
 from stromboli.admission.json_patch import Operation, patch_between
 from stromboli.admission.pods import is_targeted
@@ -33,6 +34,7 @@ def patch_for(request: Request, facts: Facts, policy: AdmissionPolicy) -> list[O
     changed = copy.deepcopy(document)
     try:
         _fill_in(request, changed, facts, policy)
+        record_user(request, changed, policy)
     except ObjectError:
         return []
     return patch_between(document, changed)

@@ -72,6 +72,8 @@ class AdmissionPolicy:
     #: Disabled checks, of CHECKS.
     without: frozenset[str] = frozenset()
     assigns_scheduler: bool = True
+    #: Whether new objects name the user who made them.
+    records_users: bool = False
     plugins: tuple[BinderPlugin, ...] = ()
     job_plugins: JobPlugins = field(default_factory=installed_plugins)
 

@@ -11,6 +11,7 @@ from dataclasses import replace
 from typing import TypeVar
 
 from stromboli import kube
+from stromboli.admission.access.users import check_user
 from stromboli.admission.deletion import review_change_of_deleted
 from stromboli.admission.facts import AUTHORISATION, AdmissionPolicy, Facts
 from stromboli.admission.pod_groups import validate_pod_group, validate_pod_group_change
@@ -56,7 +57,8 @@ def review(request: Request, facts: Facts, policy: AdmissionPolicy) -> Admission
     if _is_being_deleted(request):
         return replace(review_change_of_deleted(request, policy), subject=subject_of(request))
     try:
-        verdict = rule(request, facts, policy_for(request, policy))
+        own = policy_for(request, policy)
+        verdict = rule(request, facts, own).plus(check_user(request, own))
     except ObjectError as error:
         message = (
             f"{error.field}: {error.message}; {error.remedy}" if error.field else f"{error.message}; {error.remedy}"

@@ -95,6 +95,10 @@ Exit codes:
     "--assign-scheduler", default=True,
     help="Set the scheduler name of pods that name a group or a queue, and no scheduler.",
 )  # fmt: skip
+@switch(
+    "--record-users",
+    help="Write the creator of pods, PodGroups and workloads to their annotation stromboli.dev/user.",
+)  # fmt: skip
 @setting("--default-queue", default="default", metavar="NAME", help="The queue of groups without a queue.")
 @setting(
     "--public-queue", "public_queues", multiple=True, default=("default",), metavar="NAME",
@@ -190,6 +194,7 @@ def _policy(options: dict[str, Any]) -> AdmissionPolicy:
         trusted_groups=frozenset((*TRUSTED_GROUPS, *options["trusted_groups"])),
         without=frozenset(options["without"]),
         assigns_scheduler=options["assign_scheduler"],
+        records_users=options["record_users"],
         plugins=tuple(load_binder_plugins(options)),
     )
 
@@ -223,6 +228,10 @@ def _policy(options: dict[str, Any]) -> AdmissionPolicy:
     help="The same for defaulting.",
 )  # fmt: skip
 @click.option(
+    "--record-users", is_flag=True,
+    help="Send new workloads for stromboli admission --record-users, which writes their creator to their pods.",
+)  # fmt: skip
+@click.option(
     "--timeout", type=click.IntRange(1, 30), default=10, show_default=True, help="Timeout of the API server in seconds."
 )
 @click.option(
@@ -249,6 +258,7 @@ def configuration(**options: Any) -> None:
             scheduler_names=tuple(dict.fromkeys(options["scheduler_names"])),
             validating_failure=_POLICIES[options["validating_failure"]],
             mutating_failure=_POLICIES[options["mutating_failure"]],
+            records_users=options["record_users"],
             timeout=options["timeout"],
             excluded_namespaces=tuple(options["excluded"]),
             name=options["name"],
