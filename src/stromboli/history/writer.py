@@ -126,6 +126,11 @@ class HistoryWriter:
         self._sealed.append(self._open)
         self._open = _Batch()
 
+    @property
+    def is_idle(self) -> bool:
+        """Report whether everything that was submitted is written."""
+        return not self._has_batch()
+
     def start(self) -> None:
         self._thread.start()
 

@@ -33,6 +33,7 @@ class ChangeHandler:
         components.plugins.object_changed(entry, before)
         if components.history is not None:
             components.history.object_changed(entry, before)
+        components.past_usage.object_changed(entry, before)
         if isinstance(entry, BindRequest):
             self._bind_request_changed(entry, before)
             return

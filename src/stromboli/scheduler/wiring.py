@@ -30,6 +30,7 @@ from stromboli.scheduler.default_queues import DefaultQueues
 from stromboli.scheduler.forecaster import Forecaster
 from stromboli.scheduler.maintenance import CacheHealth, Maintenance
 from stromboli.scheduler.options import SchedulerOptions
+from stromboli.scheduler.past_usage import PastUsageFeed
 from stromboli.scheduler.policy import ActivePolicy
 from stromboli.scheduler.reporting.announcer import EventAnnouncer
 from stromboli.scheduler.reporting.groupless_pods import GrouplessPods
@@ -78,6 +79,7 @@ class Components:
         self.history = self._history_feed() if self.options.history else None
         if self.history is not None:
             self.tracker.on_evicted = self.history.evicted
+        self.past_usage = PastUsageFeed(self)
         self.forecaster = Forecaster(self) if self.options.forecast else None
         self.shard = self._shard_coordinator(self.options.shard) if self.options.shard else None
         self.health = CacheHealth(self)

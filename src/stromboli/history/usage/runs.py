@@ -2,25 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from itertools import chain
 
 import numpy as np
 
-from stromboli.core.model.usage.ledger import UsageLedger
+from stromboli.core.model.usage.ledger import OpenRun, UsageLedger
 from stromboli.core.model.usage.past_usage import Account
 from stromboli.core.model.usage.sums import RunEvents
 from stromboli.history.databases.database import Database
 from stromboli.history.usage.requests import axis_amounts
-
-
-@dataclass(frozen=True, slots=True)
-class OpenRun:
-    """A run that has not ended."""
-
-    uid: str
-    account: int
-    started: float
 
 
 def load_runs(database: Database) -> tuple[UsageLedger, list[OpenRun]]:

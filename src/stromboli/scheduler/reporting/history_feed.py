@@ -54,6 +54,8 @@ class HistoryFeed:
         self._user_label = user_label
         self._is_leader = is_leader
         self._wall_clock = wall_clock
+        #: Whether everything that existed at the start has been submitted.
+        self.has_reported = False
 
     def object_changed(self, entry: TopLevel, before: TopLevel | None) -> None:
         """Record a change; of a removed object, both versions are the same."""
@@ -87,6 +89,7 @@ class HistoryFeed:
         self.writer.submit([self._job(group) for _, group in groups], [self._whole(pod) for pod in pods])
         jobs = [group.metadata.uid for _, group in groups]
         self.writer.close_missing(self._scheduler, jobs, [pod.metadata.uid for pod in pods], self._wall_clock())
+        self.has_reported = True
 
     def _is_own(self, key: str) -> bool:
         return not self._cluster.pods.is_foreign_job(key)
@@ -134,9 +137,15 @@ class HistoryFeed:
             self._submit(RecordedPod(pod.metadata.uid, "", pod.metadata.name, ended=self._now(), cause=_cause_of(pod)))
         elif before is None or job_key_of(before) != job_key_of(pod):
             if self._group_uid(pod):
-                self._submit(self._whole(pod))
+                self.writer.submit(self._job_named_by(pod), [self._whole(pod)])
         elif (not before.spec.node_name and pod.spec.node_name) or before.status.phase != pod.status.phase:
             self._submit(self._progress(pod))
+
+    def _job_named_by(self, pod: kube.Pod) -> list[RecordedJob]:
+        """Return the job of its first pod if only that names the user: the group was recorded before."""
+        key = job_key_of(pod) or ""
+        is_first = len(self._cluster.pods.members.get(key, ())) == 1
+        return [self._job(self._cluster.groups[key])] if is_first and user_of(pod.metadata, self._user_label) else []
 
     def _submit(self, record: RecordedPod) -> None:
         self.writer.submit(pods=[record])

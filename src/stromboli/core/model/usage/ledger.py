@@ -7,6 +7,7 @@ of a decay that was asked for before are updated by new entries alone.
 from __future__ import annotations
 
 from array import array
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -20,6 +21,15 @@ _STARTED, _ENDED = 1, -1
 _PART = 200_000
 #: Sums that are kept up to date: beyond this, those of the decay that was asked for the longest time ago are dropped.
 _MAX_DECAYS = 32
+
+
+@dataclass(frozen=True, slots=True)
+class OpenRun:
+    """A pod that has started and not ended, as far as its recorder knows."""
+
+    uid: str
+    account: int
+    started: float
 
 
 class UsageLedger:

@@ -1,0 +1,104 @@
+"""Past usage for plugins that read it: loaded once from the history, then kept up to date by the watches.
+
+Until the history is loaded, and without one, pods count from the start that the cluster shows. Nothing is accounted
+while no plugin reads it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from stromboli.cluster.state.usage_meter import UsageMeter
+from stromboli.core.model.usage.ledger import OpenRun, UsageLedger
+from stromboli.history.databases.database import HistoryError
+from stromboli.history.databases.opening import open_for_reading
+from stromboli.kube.objects.meta import TopLevel
+
+if TYPE_CHECKING:
+    from stromboli.scheduler.wiring import Components
+
+#: Seconds until the history is tried again.
+_RETRY = 10.0
+_WITHOUT_HISTORY = "past usage is not kept: a plugin reads it, and the scheduler records no history; set --history"
+
+log = logging.getLogger("stromboli.scheduler")
+
+
+class PastUsageFeed:
+    def __init__(self, components: Components, wall_clock: Callable[[], float] = time.time) -> None:
+        self._components = components
+        self._wall_clock = wall_clock
+        self._meter: UsageMeter | None = None
+        self._loading: asyncio.Task[tuple[UsageLedger, list[OpenRun]]] | None = None
+        self._next_attempt = 0.0
+        #: Whether the ledger has the runs of the history.
+        self.is_loaded = False
+
+    def object_changed(self, entry: TopLevel, before: TopLevel | None) -> None:
+        if self._meter is not None:
+            self._meter.object_changed(entry, before, self._wall_clock())
+
+    def maintain(self) -> None:
+        """Begin or end to account, and load the history as soon as everything that exists is recorded in it."""
+        components = self._components
+        if not components.policy.program.reads_past_usage:
+            self._stop()
+            return
+        if not (components.watches.is_up_to_date and components.is_leader()):
+            return
+        if self._meter is None:
+            self._begin()
+        elif self._loading is not None:
+            if self._loading.done():
+                self._finish(self._loading)
+        elif self._is_load_due():
+            self._loading = asyncio.create_task(asyncio.to_thread(_load, components.options.history))
+            self._loading.add_done_callback(lambda task: components.trigger.notify())
+
+    def _begin(self) -> None:
+        components = self._components
+        components.cluster.cluster_state()  # decodes the requests of new pods
+        self._meter = UsageMeter(components.cluster, components.options.history_user_label)
+        self._meter.observe_all(self._wall_clock())
+        if components.history is None:
+            log.warning(_WITHOUT_HISTORY)
+
+    def _stop(self) -> None:
+        if self._loading is not None:
+            self._loading.cancel()
+        self._meter = self._loading = self._components.cluster.past_usage = None
+        self.is_loaded = False
+
+    def _is_load_due(self) -> bool:
+        history = self._components.history
+        if history is None or self.is_loaded or self._components.clock() < self._next_attempt:
+            return False
+        return history.has_reported and history.writer.is_idle
+
+    def _finish(self, loading: asyncio.Task[tuple[UsageLedger, list[OpenRun]]]) -> None:
+        self._loading = None
+        try:
+            ledger, running = loading.result()
+        except HistoryError as error:
+            self._next_attempt = self._components.clock() + _RETRY
+            log.error("past usage not loaded; trying again", extra={"error": str(error), "seconds": _RETRY})
+            return
+        if self._meter is not None:
+            self._meter.restore(ledger, running, self._wall_clock())
+            self.is_loaded = True
+            log.info("past usage loaded", extra={"runs": len(ledger) // 2})
+
+
+def _load(address: str) -> tuple[UsageLedger, list[OpenRun]]:
+    """Raises HistoryError."""
+    from stromboli.history.usage.runs import load_runs
+
+    database = open_for_reading(address)
+    try:
+        return load_runs(database)
+    finally:
+        database.close()
