@@ -7,8 +7,6 @@ import time
 
 import click
 
-from stromboli.core.model.values.times import format_length
-
 
 class ComparisonProgress:
     """A line that is rewritten with each finished run, and removed at the end."""
@@ -38,6 +36,8 @@ class ComparisonProgress:
         """Return the text of the line. Runs that are left take as long as those that have ended, on average."""
         text = f"{self._done} of {self._total} runs"
         if ended := self._done - self._known:
+            from stromboli.core.model.values.times import format_length
+
             left = (now - self._began) / ended * (self._total - self._done)
             return f"{text}, about {format_length(left)} left"
         return f"{text}, {self._known} of them kept from before" if self._known else text

@@ -73,7 +73,7 @@ class _By(click.ParamType[tuple[str, ...]]):
 @now_option("The present time, for durations. Default: the clock.")
 @output_option("table", "csv", "parquet")
 def usage(by: tuple[str, ...], prices: PriceList | None, output: str, now: float | None, **options: Any) -> None:
-    """Show what queues, users, namespaces and jobs have used.
+    """Show what queues, users, namespaces and jobs have used, and its price.
 
     A pod uses what it requests, from its start to its end. Hours are those of processors, of GiB of memory, and of
     devices; --prices adds their price.
