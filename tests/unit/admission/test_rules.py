@@ -15,6 +15,7 @@ from stromboli.cluster.objects.priority_classes import ALLOWED_CLASSES
 from stromboli.core.model.devices.gpu_fractions import FRACTION
 from stromboli.core.model.devices.shared_devices import GPU_INDEX
 from stromboli.core.model.nodes.numa import PROCESSORS
+from stromboli.core.model.usage.budgets import BUDGETS
 from stromboli.kube.objects.kinds import as_type
 from tests.unit.admission.requests import ADMINISTRATOR, ALICE, CONTROLLER, FACTS, POLICY, WIDE, Document, pod, request
 from tests.unit.admission.requests import queue as world_queue
@@ -142,6 +143,9 @@ SENSE = [
     Case("invalid weight", "Queue", tree("root/a", "1/nan"), f"{HIERARCHY}-weights]: '1/nan' contains an invalid"),
     Case("classes with blanks", "Queue", queue({ALLOWED_CLASSES: "high low"}),
          f"metadata.annotations[{ALLOWED_CLASSES}]: names of priority classes cannot contain spaces; separate them"),
+    Case("a budget", "Queue", queue({BUDGETS: '[{"resource": "cpu", "hours": 5}]'})),
+    Case("a budget without hours", "Queue", queue({BUDGETS: '[{"resource": "cpu"}]'}),
+         f"metadata.annotations: annotation {BUDGETS}: Object missing required field `hours`"),
     Case("a hypernode", "HyperNode", hyper_node(nodes(regexMatch={"pattern": "^a-[0-9]+$"}))),
     Case("members that do not exist yet", "HyperNode", hyper_node(nodes(exactMatch={"name": "not-there"}))),
     Case("no tier", "HyperNode", hyper_node(tier=None), "spec.tier: must be a number that is not negative; write 0"),
