@@ -25,11 +25,11 @@ _NAMES = {
     "segment-topology-required-placement subgroup-name topology topology-preferred-placement "
     "topology-required-placement",
     "run.ai": "reserve_for_gpu_index",
-    "scheduling.stromboli.dev": "allocated-hypernode arrives-after checkpoint-interval discovered-by last- "
-    "heckpoint over-quota-weight pod-group pod-name preempt-min-runtime priority-classes received-resource- "
-    "type reclaim-min-runtime run-time scheduler selected-node set-aside staleness-grace-period sub-group- "
-    "hypernodes user-limits user-weights",
-    "stromboli.dev": "bind-request block commit decided-at exit-code gpu-config-map gpu-device gpu-groups "
+    "scheduling.stromboli.dev": "allocated-hypernode arrives-after checkpoint-interval discovered-by last-checkpoint "
+    "over-quota-weight pod-group pod-name preempt-min-runtime priority-classes received-resource-type "
+    "reclaim-min-runtime run-time scheduler selected-node set-aside staleness-grace-period sub-group-hypernodes "
+    "user-limits user-weights",
+    "stromboli.dev": "bind-request block budgets commit decided-at exit-code gpu-config-map gpu-device gpu-groups "
     "gpu-portion-milli limits node-lock processors queue rack ready run-seconds scheduler-names simulated "
     "start-seconds stop-seconds termination-message user wanted-processors",
 }
