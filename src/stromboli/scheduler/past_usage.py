@@ -23,7 +23,6 @@ if TYPE_CHECKING:
 
 #: Seconds until the history is tried again.
 _RETRY = 10.0
-_WITHOUT_HISTORY = "past usage is not kept: a plugin reads it, and the scheduler records no history; set --history"
 
 log = logging.getLogger("stromboli.scheduler")
 
@@ -65,7 +64,7 @@ class PastUsageFeed:
         self._meter = UsageMeter(components.cluster, components.options.history_user_label)
         self._meter.observe_all(self._wall_clock())
         if components.history is None:
-            log.warning(_WITHOUT_HISTORY)
+            log.warning("past usage not kept: a plugin reads it, but no history is recorded; set --history")
 
     def _stop(self) -> None:
         if self._loading is not None:
