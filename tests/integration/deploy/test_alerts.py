@@ -86,6 +86,7 @@ LEFT_OUT = {
     Code.PLUGIN_FAILED: "StromboliPluginFails reports it",
     Code.TOO_EXPENSIVE: "StromboliJobsTooExpensive reports it",
     Code.CAPACITY_RESERVED: "the job starts when the reserved capacity is free again",
+    Code.BUDGET_EXHAUSTED: "the job starts in the next period of the budget",
     Code.SCHEDULING_GATED: "the controller that set the gate removes it",
     Code.NEVER_PREEMPTS: "the job also starts when pods end",
 }

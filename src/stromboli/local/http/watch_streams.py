@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterable
+from contextlib import suppress
 
 from aiohttp import web
 
@@ -40,18 +41,18 @@ class Streams:
         """Send until the time-out, the client disconnects, or the watch falls too far behind."""
         response = web.StreamResponse(headers=_HEADERS)
         response.enable_chunked_encoding()
-        with watch:
+        with watch, suppress(_Over, ConnectionError):
             await response.prepare(request)
-            if (transport := request.transport) is None:
-                return response
-            self._open.add(transport)
-            try:
-                await self._send_all(_Stream(response, transport, call, watch, self._faults))
-            except (_Over, ConnectionError):
-                pass
-            finally:
-                self._open.discard(transport)
+            if (transport := request.transport) is not None:
+                await self._send_to(_Stream(response, transport, call, watch, self._faults))
         return response
+
+    async def _send_to(self, stream: _Stream) -> None:
+        self._open.add(stream.transport)
+        try:
+            await self._send_all(stream)
+        finally:
+            self._open.discard(stream.transport)
 
     async def _send_all(self, stream: _Stream) -> None:
         loop = asyncio.get_running_loop()
@@ -86,7 +87,7 @@ class _Stream:
     ) -> None:
         self.call = call
         self._response = response
-        self._transport = transport
+        self.transport = transport
         self._watch = watch
         self._faults = faults
         #: The last line sent, for faults that repeat it.
@@ -146,7 +147,7 @@ class _Stream:
     async def _disturbed(self, lines: list[bytes], action: WatchAction) -> list[bytes]:
         match action:
             case CutWatch():
-                self._transport.abort()
+                self.transport.abort()
                 raise _Over
             case ExpireWatch():
                 await self._fail(expired())
