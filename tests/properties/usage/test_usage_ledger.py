@@ -85,6 +85,24 @@ def test_runs_that_are_reported_late_count_from_their_start() -> None:
     assert ledger.at(EPOCH + 200, decay, AXIS, 4).queue("research")[0] == pytest.approx(80_000)
 
 
+@pytest.mark.parametrize("form", [WindowForm.SLIDING, WindowForm.TUMBLING])
+def test_window_of_many_half_lives_counts_what_the_half_life_leaves(form: WindowForm) -> None:
+    ledger = UsageLedger()
+    number = ledger.account(ACCOUNTS[0])
+    ledger.started(number, EPOCH - 1800)
+    decays = UsageDecay(half_life=60.0), UsageDecay(half_life=60.0, window=31 * 86_400.0, form=form)
+    for now in (EPOCH, EPOCH + 3600, EPOCH + 40 * 86_400):
+        whole, windowed = (ledger.at(now, decay, AXIS, 4).total[0] for decay in decays)
+        assert windowed == pytest.approx(whole)
+
+
+def test_accounts_that_appear_later_count_with_their_own_resources() -> None:
+    ledger, decay = UsageLedger(), UsageDecay()
+    for account, gpu_seconds in zip(ACCOUNTS, (0, 40_000, 50_000), strict=True):
+        ledger.started(ledger.account(account), EPOCH)
+        assert ledger.at(EPOCH + 10, decay, AXIS, 4).total[3] == gpu_seconds
+
+
 def test_usage_is_summed_up_by_queue_user_and_namespace() -> None:
     ledger = UsageLedger()
     for account in ACCOUNTS:

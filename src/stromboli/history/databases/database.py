@@ -36,6 +36,9 @@ class Database(Protocol):
     def transaction(self) -> AbstractContextManager[None]:
         """Commit at the end, or roll back at an error."""
 
+    def snapshot(self) -> AbstractContextManager[None]:
+        """Read several queries from the same state, whatever is written meanwhile."""
+
     def elements(self, columns: Sequence[Column]) -> str:
         """Return a table expression for one parameter: a JSON array of arrays, whose elements are these columns."""
 

@@ -48,6 +48,12 @@ class PostgresqlDatabase:
         with self._errors(), self._connection.transaction():
             yield
 
+    @contextlib.contextmanager
+    def snapshot(self) -> Iterator[None]:
+        with self.transaction():
+            self.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ")
+            yield
+
     def elements(self, columns: Sequence[Column]) -> str:
         selected = ", ".join(f"(e->>{place})::{kind} AS {name}" for place, (name, kind) in enumerate(columns))
         return f"(SELECT {selected} FROM json_array_elements(?::json) AS e)"  # noqa: S608 - the names are constants

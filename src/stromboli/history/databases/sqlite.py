@@ -67,6 +67,15 @@ class SqliteDatabase:
             raise
         self.execute("COMMIT")
 
+    @contextlib.contextmanager
+    def snapshot(self) -> Iterator[None]:
+        self.execute("BEGIN")
+        try:
+            yield
+        finally:
+            with contextlib.suppress(sqlite3.Error):
+                self._connection.execute("ROLLBACK")
+
     def elements(self, columns: Sequence[Column]) -> str:
         selected = ", ".join(f"value->>{place} AS {name}" for place, (name, _) in enumerate(columns))
         return f"(SELECT {selected} FROM json_each(?))"  # noqa: S608 - the names are constants

@@ -15,6 +15,11 @@ from stromboli.history.usage.requests import axis_amounts
 
 def load_runs(database: Database) -> tuple[UsageLedger, list[OpenRun]]:
     """Return a ledger with the runs that have ended, and the others with the ledger's accounts. Raises HistoryError."""
+    with database.snapshot():  # A run that ends meanwhile would be in neither.
+        return _load(database)
+
+
+def _load(database: Database) -> tuple[UsageLedger, list[OpenRun]]:
     ledger = UsageLedger()
     numbers = {
         row[0]: ledger.account(Account(row[1], row[2], row[3], axis_amounts(row[4])))

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import sqlite3
+from collections.abc import Iterator, Sequence
 from contextlib import closing
 from fractions import Fraction
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from stromboli.core.model.resources.resources import ResourceAxis
 from stromboli.core.model.usage.decay import UsageDecay
+from stromboli.history.databases.sqlite import SqliteDatabase
 from stromboli.history.schema import _FIRST
 from stromboli.history.usage.reports import UsageEntry, usage_of
 from stromboli.history.usage.runs import load_runs
@@ -124,3 +127,21 @@ def test_ledger_of_recorded_runs_has_the_usage_of_the_report(example: Path) -> N
         used = past.user(queue, user)
         assert used[0] / 1000 == pytest.approx(float(entry.resource_seconds["cpu"]))
         assert used[2] == pytest.approx(float(entry.pod_seconds))
+
+
+class HistoryWrittenWhileRead(SqliteDatabase):
+    """Between the queries of a reader, all pods end, and a pod of a new account is recorded."""
+
+    def batches(self, statement: str, *parameters: object) -> Iterator[list[Sequence[Any]]]:
+        yield from super().batches(statement, *parameters)
+        pods = [recorded_pod("job", 0, start=0, end=100), recorded_pod("new", 1, start=50, end=60)]
+        write_records(self.name, [recorded_job("new", queue="other")], pods)
+
+
+def test_run_that_ends_while_the_runs_are_loaded_is_loaded(tmp_path: Path) -> None:
+    path = tmp_path / "history.db"
+    write_records(str(path), [recorded_job("job")], [recorded_pod("job", 0, start=0)])
+    with closing(HistoryWrittenWhileRead(str(path), is_read_only=True)) as database:
+        _, running = load_runs(database)
+    assert [run.started for run in running] == [START]
+    assert usage(path, "queue")["research",].pod_seconds == 100

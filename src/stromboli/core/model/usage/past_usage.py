@@ -44,7 +44,7 @@ class AccountTable:
         self.accounts: list[Account] = []
         self.names: dict[str, int] = {}
         self.queues, self.users, self.namespaces = PlaceNumbers(), PlaceNumbers(), PlaceNumbers()
-        self._amounts: UsageVector | None = None
+        self._amounts: UsageVector = np.zeros((0, 0))
         #: By queues, user and namespace: the number of accounts that were looked at, and those that match.
         self._rows: dict[tuple[tuple[str, ...], str, str], tuple[int, list[int]]] = {}
 
@@ -58,7 +58,6 @@ class AccountTable:
     def _add(self, account: Account) -> int:
         number = self._numbers[account] = len(self.accounts)
         self.accounts.append(account)
-        self._amounts = None
         self.queues.add(account.queue)
         self.users.add(account.queue, account.user)
         self.namespaces.add(account.namespace)
@@ -79,11 +78,14 @@ class AccountTable:
     @property
     def amounts(self) -> UsageVector:
         """The request of every account, by the numbers of resource names."""
-        if self._amounts is None:
-            self._amounts = np.zeros((len(self.accounts), len(self.names)))
-            for row, account in enumerate(self.accounts):
+        rows, columns = self._amounts.shape
+        if rows < len(self.accounts):
+            grown = np.zeros((len(self.accounts), len(self.names)))
+            grown[:rows, :columns] = self._amounts
+            for row, account in enumerate(self.accounts[rows:], rows):
                 for name, amount in account.requests:
-                    self._amounts[row, self.names[name]] = amount
+                    grown[row, self.names[name]] = amount
+            self._amounts = grown
         return self._amounts
 
 

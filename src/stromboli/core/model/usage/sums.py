@@ -68,11 +68,15 @@ class DecayedSums:
 
     def at(self, moment: float) -> NDArray[np.float64]:
         """Return the sums at a moment after all events."""
+        return self.up_to(moment, moment)
+
+    def up_to(self, moment: float, now: float) -> NDArray[np.float64]:
+        """Return the sums up to a moment after all events, as they count later: `now` is not before the reference."""
         self._avoid_overflow(moment)
-        passed = moment - self._reference
         if self._rate:
-            return self._running / self._rate + self._offsets * exp(-self._rate * passed)
-        return self._running * passed + self._offsets
+            running = self._running * (exp(-self._rate * (now - moment)) / self._rate)
+            return running + self._offsets * exp(-self._rate * (now - self._reference))
+        return self._running * (moment - self._reference) + self._offsets
 
     def _avoid_overflow(self, moment: float) -> None:
         passed = moment - self._reference
@@ -109,5 +113,5 @@ class WindowedSums:
             passed = int(np.searchsorted(self._within.moments, start, "right"))
             self._before.add(self._within[:passed], len(sums))
             self._within = self._within[passed:]
-            sums = sums - self._before.at(start) * exp(-self._decay.rate * (now - start))
+            sums = sums - self._before.up_to(start, now)
         return np.clip(sums, 0.0, inf)
