@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -107,27 +106,45 @@ _JOB_FIELDS = (
 )  # fmt: skip
 
 
-def query(
-    database: Database, wanted: HistoryFilter, may_read: Callable[[str], bool] = lambda namespace: True
-) -> HistoryPage:
-    """Return the jobs that match, oldest first. Of namespaces that may not be read there are only numbers.
+def query(database: Database, wanted: HistoryFilter, readable: Collection[str] | None = None) -> HistoryPage:
+    """Return the jobs of readable namespaces that match, oldest first; None for all. Raises HistoryError.
 
-    Raises HistoryError. `limit` keeps the latest jobs.
+    `limit` keeps the latest of them. Jobs of other namespaces are counted by the time alone, so that no other condition
+    finds their names.
     """
     where, parameters = _conditions(wanted)
+    others: dict[str, int] = {}
+    if readable is not None:
+        others = _hidden(database, wanted, readable)
+        where, parameters = f"{where} AND namespace IN {_names(database)}", [*parameters, _encoded(readable)]
     limit, limits = ("", []) if wanted.limit is None else (" LIMIT ?", [wanted.limit])
     rows = database.rows(
         f"SELECT {', '.join(_JOB_FIELDS)} FROM jobs WHERE {where} ORDER BY created DESC, name DESC{limit}",  # noqa: S608
         *parameters, *limits,
     )  # fmt: skip
     found = [_job(dict(zip(_JOB_FIELDS, row, strict=True))) for row in reversed(rows)]
-    readable = {namespace: may_read(namespace) for namespace in {job.namespace for job in found}}
-    shown = [job for job in found if readable[job.namespace]]
-    _add_requests(database, shown)
-    hidden = Counter(job.state for job in found if not readable[job.namespace])
+    _add_requests(database, found)
     is_full = wanted.limit is not None and len(rows) == wanted.limit
     earlier = _count(database, where, parameters) - len(rows) if is_full else 0
-    return HistoryPage(shown, dict(hidden), earlier)
+    return HistoryPage(found, others, earlier)
+
+
+def _hidden(database: Database, wanted: HistoryFilter, readable: Collection[str]) -> dict[str, int]:
+    where, parameters = _conditions(HistoryFilter(since=wanted.since))
+    rows = database.rows(
+        f"SELECT state, count(*) FROM jobs WHERE {where} AND namespace NOT IN {_names(database)} "  # noqa: S608
+        "GROUP BY state ORDER BY state",
+        *parameters, _encoded(readable),
+    )  # fmt: skip
+    return {str(state): int(count) for state, count in rows}
+
+
+def _names(database: Database) -> str:
+    return f"(SELECT namespace FROM {database.elements((('namespace', 'TEXT'),))} AS src)"  # noqa: S608
+
+
+def _encoded(readable: Collection[str]) -> str:
+    return msgspec.json.encode([(name,) for name in sorted(readable)]).decode()
 
 
 def _count(database: Database, where: str, parameters: Sequence[object]) -> int:

@@ -56,6 +56,7 @@ def test_both_databases_answer_queries_alike(dsn: str, tmp_path: Path) -> None:
     some = HistoryFilter("team-a", "", "research", frozenset({"Failed", "Succeeded"}), START + 700, 1)
     with opened(dsn) as server, opened(path) as file:
         assert query(server, everything).jobs == query(file, everything).jobs
+        assert query(server, everything, ["team-b"]) == query(file, everything, ["team-b"])
         assert [job.name for job in query(server, some).jobs] == [job.name for job in query(file, some).jobs]
         for job in query(file, everything).jobs:
             assert pods_of(server, job.uid) == pods_of(file, job.uid)

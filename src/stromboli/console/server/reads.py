@@ -109,9 +109,7 @@ class ConsoleReads:
         if self._history is None:
             return history_rows(HistoryPage([]), call.state.now())
         rights = await call.rights(await asyncio.to_thread(self._history.namespaces))
-        if not rights.may_read(wanted.namespace) and wanted.namespace:
-            return history_rows(HistoryPage([]), call.state.now())
-        return history_rows(await asyncio.to_thread(self._history.jobs, wanted, rights.may_read), call.state.now())
+        return history_rows(await asyncio.to_thread(self._history.jobs, wanted, rights.readable), call.state.now())
 
     async def attempts(self, call: ConsoleCall) -> JobAttempts:
         """Return what the history has about a job, which may be gone. Raises NotFound."""

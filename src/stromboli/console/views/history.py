@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import closing
 
 from stromboli.console.documents.history import HistoryRows
@@ -18,8 +18,6 @@ _MAX_ATTEMPTS = 50
 #: Names of events, as the API has them.
 _EVENTS = {"submitted": "Submitted", "started": "Started", "evicted": "Evicted", "failed": "Failed"}
 _ENDED = "Ended"
-
-MayRead = Callable[[str], bool]
 
 
 def wanted_history(parameters: Mapping[str, str]) -> HistoryFilter:
@@ -56,9 +54,9 @@ class HistoryReader:
         with closing(open_for_reading(self._address)) as database:
             return [str(row[0]) for row in database.rows("SELECT DISTINCT namespace FROM jobs")]
 
-    def jobs(self, wanted: HistoryFilter, may_read: MayRead) -> HistoryPage:
+    def jobs(self, wanted: HistoryFilter, readable: Collection[str] | None) -> HistoryPage:
         with closing(open_for_reading(self._address)) as database:
-            return query(database, wanted, may_read)
+            return query(database, wanted, readable)
 
     def attempts(self, namespace: str, job: str) -> tuple[Sequence[JobHistory], Sequence[PodHistory]]:
         """Return the attempts of a job, the latest first, and the pods of the latest."""

@@ -14,6 +14,8 @@ from stromboli.console.documents.jobs import ConsoleJob, JobColumns, JobListing,
 from stromboli.console.views.view import PersonView
 
 _LIMIT, _MAX_LIMIT = 100, 1_000
+#: Of numbers in a query.
+_MAX_DIGITS = 20
 
 _SORTS: Mapping[str, Callable[[ListedJob], Any]] = {
     "created": lambda row: row.entry.created,
@@ -83,7 +85,7 @@ def whole_number(query: Mapping[str, str], name: str, default: int, highest: int
     text = query.get(name, "")
     if not text:
         return default
-    if not (text.isascii() and text.isdecimal()) or int(text[:12]) > highest:
+    if not (text.isascii() and text.isdecimal()) or len(text) > _MAX_DIGITS or int(text) > highest:
         raise ValueError(f"{name} {text[:20]!r} is not a whole number from 0 to {highest}")
     return int(text)
 
