@@ -1,7 +1,7 @@
 """Past usage for plugins that read it: loaded once from the history, then kept up to date by the watches.
 
-Until the history is loaded, and without one, pods count from the start that the cluster shows. Nothing is accounted
-while no plugin reads it.
+Until the history is loaded, and without one, pods count from the start that the cluster shows. Plugins may wait for it,
+but not indefinitely: a database may be away. Nothing is accounted while no plugin reads it.
 """
 
 from __future__ import annotations
@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 
 #: Seconds until the history is tried again.
 _RETRY = 10.0
+#: Seconds that decisions may wait for the history.
+_MAX_WAIT = 30.0
 
 log = logging.getLogger("stromboli.scheduler")
 
@@ -33,7 +35,7 @@ class PastUsageFeed:
         self._wall_clock = wall_clock
         self._meter: UsageMeter | None = None
         self._loading: asyncio.Task[tuple[UsageLedger, list[OpenRun]]] | None = None
-        self._next_attempt = 0.0
+        self._next_attempt = self._began = 0.0
         #: Whether the ledger has the runs of the history.
         self.is_loaded = False
 
@@ -51,7 +53,9 @@ class PastUsageFeed:
             return
         if self._meter is None:
             self._begin()
-        elif self._loading is not None:
+            return
+        self._end_wait_if_due()
+        if self._loading is not None:
             if self._loading.done():
                 self._finish(self._loading)
         elif self._is_load_due():
@@ -61,10 +65,19 @@ class PastUsageFeed:
     def _begin(self) -> None:
         components = self._components
         components.cluster.cluster_state()  # decodes the requests of new pods
-        self._meter = UsageMeter(components.cluster, components.options.history_user_label)
+        has_history = components.history is not None
+        self._meter = UsageMeter(components.cluster, components.options.history_user_label, is_loading=has_history)
         self._meter.observe_all(self._wall_clock())
-        if components.history is None:
+        self._began = components.clock()
+        if not has_history:
             log.warning("past usage not kept: a plugin reads it, but no history is recorded; set --history")
+
+    def _end_wait_if_due(self) -> None:
+        components, ledger = self._components, self._components.cluster.past_usage
+        if ledger is not None and ledger.is_loading and components.clock() - self._began >= _MAX_WAIT:
+            ledger.is_loading = False
+            log.warning("past usage not loaded in time; running pods count alone", extra={"seconds": _MAX_WAIT})
+            components.trigger.notify()
 
     def _stop(self) -> None:
         if self._loading is not None:

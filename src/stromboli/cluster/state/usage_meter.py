@@ -22,10 +22,12 @@ if TYPE_CHECKING:
 class UsageMeter:
     """Keeps the usage ledger of a cluster up to date: a pod counts once, however often it is reported."""
 
-    def __init__(self, cluster: Cluster, user_label: str = USER) -> None:
+    def __init__(self, cluster: Cluster, user_label: str = USER, *, is_loading: bool = False) -> None:
+        """`is_loading` if recorded runs are restored later."""
         self._cluster = cluster
         self._user_label = user_label
         self._ledger = cluster.past_usage = UsageLedger()
+        self._ledger.is_loading = is_loading
         #: The accounts of pods that are being charged, by uid.
         self._charged: dict[str, int] = {}
 

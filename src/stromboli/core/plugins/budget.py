@@ -6,7 +6,7 @@ it. They concern jobs that request the resource.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from stromboli.core.config.plugin import Key, Plugin, Victims
 from stromboli.core.model.jobs.job import Job
@@ -45,7 +45,9 @@ class BudgetPlugin(Plugin):
             for ancestor in (line := self._line(name)):
                 self._families.setdefault(ancestor, []).append(name)
             self._budgets[name] = [(each, budget) for each in line for budget in own[each]]
-        if session.snapshot.past_usage is None and any(own.values()):
+        usage = session.snapshot.past_usage
+        self._is_loading = usage is not None and usage.is_loading
+        if usage is None and any(own.values()):
             session.warnings.append("budget: usage is not accounted here; no budget has an effect")
         for owner, budgets in own.items():
             for budget in budgets:
@@ -80,8 +82,12 @@ class BudgetPlugin(Plugin):
     # -- consequences -------------------------------------------------------------------------------------------
 
     def job_valid(self, job: Job) -> Reason | None:
+        if not job.pending_count:
+            return None
+        if self._is_loading and any(state.budget.over == BLOCK for state in self._states_of(job)):
+            return Reason(Code.USAGE_LOADING, "what is used of its budgets is being loaded from the history")
         state = self._exhausted_by(job)
-        if state is None or state.budget.over != BLOCK or not job.pending_count:
+        if state is None or state.budget.over != BLOCK:
             return None
         return Reason(Code.BUDGET_EXHAUSTED, f"queue {state.queue}: {state}; the budget is used up")
 
@@ -114,9 +120,12 @@ class BudgetPlugin(Plugin):
     def _exhausted_by(self, job: Job) -> BudgetState | None:
         """Return the first budget of a job that is used up, of its queue before those above."""
         if job.key not in self._exhausted:
-            states = (self._state(owner, budget, job) for owner, budget in self._budgets.get(job.queue, ()))
-            self._exhausted[job.key] = next((state for state in states if state and state.is_exhausted), None)
+            self._exhausted[job.key] = next((state for state in self._states_of(job) if state.is_exhausted), None)
         return self._exhausted[job.key]
+
+    def _states_of(self, job: Job) -> Iterator[BudgetState]:
+        states = (self._state(owner, budget, job) for owner, budget in self._budgets.get(job.queue, ()))
+        return filter(None, states)
 
     def _state(self, owner: str, budget: Budget, job: Job) -> BudgetState | None:
         """Return the state of a budget; None if it does not concern the job."""

@@ -8,10 +8,12 @@ from pathlib import Path
 import pytest
 
 from stromboli.core.config.plugin import Plugin
+from stromboli.core.model.reasons import Code
 from stromboli.core.model.resources.resources import PODS as POD_DIMENSION
 from stromboli.core.model.usage.decay import UsageDecay
 from stromboli.history.usage.reports import usage_of
 from stromboli.kube.objects.catalogue import PODS
+from stromboli.scheduler import past_usage
 from tests.testing.cases.case import configuration
 from tests.testing.histories import opened
 from tests.testing.manifests.builders import gang, queue
@@ -58,6 +60,41 @@ async def test_killed_scheduler_continues_with_the_usage_of_the_history(tmp_path
         assert (entry.key, entry.runs) == ({"queue": "default", "user": "ana"}, 3)
         assert pod_seconds(world, now) == pytest.approx(float(entry.pod_seconds), abs=0.01)
         assert pod_seconds(world, now + 100) == pytest.approx(float(entry.pod_seconds) + 200, abs=0.01)
+
+
+async def test_budget_that_is_used_up_still_blocks_after_a_restart(tmp_path: Path) -> None:
+    """The pod that used the budget is gone when the scheduler starts: only the history has it."""
+    path = str(tmp_path / "history.db")
+    budgets = '[{"resource": "cpu", "hours": 0.000000001}]'
+    policy = policy_of(configuration(["budget"], ["priority", "gang", "predicates"]))
+    async with running_cluster(cpus(4), policy=policy, history=path) as world:
+        await world.until_true(lambda: world.scheduler.past_usage.is_loaded, "the empty history is loaded")
+        await world.create(queue("research", annotations={"stromboli.dev/budgets": budgets}))
+        await world.create(gang(1, name="used", queue="research"))
+        await world.until_bound("used", 1)
+        await world.stop()
+        await world.delete(PODS, "used-task-0")
+        await world.create(gang(1, name="later", queue="research"))
+        codes = set[Code | None]()
+        await world.start()
+        world.scheduler.observers.append(
+            lambda result: codes.update(status.cause for status in result.session.statuses.values())
+        )
+        await world.until_true(lambda: Code.BUDGET_EXHAUSTED in codes, "the history is loaded")
+        assert await world.bound("later") == []
+
+
+async def test_jobs_with_a_budget_start_although_the_history_cannot_be_loaded(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(past_usage, "_MAX_WAIT", 0.5)
+    budgets = '[{"resource": "cpu", "hours": 1}]'
+    policy = policy_of(configuration(["budget"], ["priority", "gang", "predicates"]))
+    async with running_cluster(cpus(4), policy=policy, history=str(tmp_path)) as world:
+        await world.create(queue("research", annotations={"stromboli.dev/budgets": budgets}))
+        await world.create(gang(1, name="job", queue="research"))
+        await world.until_bound("job", 1)
+        assert not world.scheduler.past_usage.is_loaded
 
 
 async def test_pods_count_without_a_history() -> None:

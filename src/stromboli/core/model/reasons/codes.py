@@ -51,6 +51,7 @@ class Code(StrEnum):
     TOPOLOGY_SPREAD = "TopologySpreadViolated"
     NAMESPACE_QUOTA = "NamespaceQuotaExceeded"
     BUDGET_EXHAUSTED = "BudgetExhausted"
+    USAGE_LOADING = "UsageLoading"
     REVOCABLE_NODE = "RevocableNode"
     NODE_LOAD = "NodeLoadTooHigh"
     NUMA_POLICY = "NumaPolicyMismatch"

@@ -15,6 +15,11 @@ FACTS: dict[Code, CodeFacts] = {
         "Wait for the next period, or ask for a larger budget.",
         (RetryEvent.TIME, RetryEvent.QUEUE_CHANGED),
     ),
+    Code.USAGE_LOADING: CodeFacts(
+        "usage is being loaded",
+        "A scheduler that begins to lead loads what is used of the job's budget from the history.", Remedy.WAIT,
+        "Wait: after half a minute at most, the job is decided by what is known.", (RetryEvent.TIME,),
+    ),
     Code.NOT_ADMITTED: CodeFacts(
         "not admitted yet",
         "The job has not been admitted to its queue yet.", Remedy.WAIT,

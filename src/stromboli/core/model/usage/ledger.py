@@ -42,6 +42,8 @@ class UsageLedger:
         self._signs = array("b")
         #: Sums of each decay, and the number of entries that they contain.
         self._sums: dict[UsageDecay, tuple[WindowedSums, int]] = {}
+        #: Whether recorded runs are still being loaded: more is used than is known here.
+        self.is_loading = False
 
     def __len__(self) -> int:
         return len(self._moments)
