@@ -34,7 +34,7 @@ from stromboli.kube.objects.catalogue import (
     VOLUMES,
 )
 from stromboli.kube.objects.resources import Resource
-from stromboli.visibility.questions import GROUP, RESOURCES
+from stromboli.visibility.questions import CYCLES, GROUP, RESOURCES
 
 FOLLOWED = ("list", "watch")
 
@@ -198,6 +198,7 @@ _CONSOLE = (
     *followed(WATCHED_OPTIONAL, _WHERE_SERVED),
     Right("authentication.k8s.io", "tokenreviews", ("create",), "authenticate people"),
     Right("authorization.k8s.io", "subjectaccessreviews", ("create",), "authorise every answer"),
+    Right(GROUP, CYCLES.name, CYCLES.verbs, "ask the scheduler what its cycles decided"),
 )
 
 _LISTED = "plan and explain in a cluster: the objects that decisions depend on"

@@ -115,6 +115,11 @@ class CycleRecords:
         #: The number of the latest record.
         self.latest = 0
 
+    @property
+    def problem(self) -> str:
+        """Why cycles are not recorded; empty if they are."""
+        return ""
+
     def add(self, session: Session, moment: float, seconds: float) -> None:
         """Record a cycle that has ended."""
         refusals = list(_refusals(session))
@@ -132,9 +137,17 @@ class CycleRecords:
             binds=_binds(session), evictions=_evictions(session), nominations=_nominations(session), refusals=refusals,
             scores=list(_scores(session)),
         )  # fmt: skip
+        self._append(record)
+
+    def _append(self, record: CycleRecord) -> None:
         with self._lock:
             self._records.append(record)
-            self.latest += 1
+            self.latest = record.cycle.number
+
+    def after(self, number: int, limit: int) -> list[CycleRecord]:
+        """Return the first records after a number, the earliest first."""
+        with self._lock:
+            return [each for each in self._records if each.cycle.number > number][:limit]
 
     def before(self, number: int | None, limit: int) -> list[CycleRecord]:
         """Return the latest records before a number, the latest first."""

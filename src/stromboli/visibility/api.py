@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from typing import Any
 
 import msgspec
@@ -16,6 +16,7 @@ from stromboli.visibility.limits import TooManyQuestions
 from stromboli.visibility.process import AnswerFailed, NotLeading
 from stromboli.visibility.questions import (
     API_VERSION,
+    CYCLES,
     GROUP,
     RESOURCES,
     ROOT,
@@ -39,11 +40,14 @@ AskQuestion = Callable[[str, Question, ReadBody | None], Awaitable[VisibilityAns
 """Answers a question of the person of this name, whose objects are read when it is its turn. Raises TooManyQuestions,
 AnswerFailed, OSError, ValueError.
 """
+ReadCycles = Callable[[Mapping[str, str]], bytes]
+"""Returns recorded cycles as JSON, for the parameters of a request. Raises NotLeading, ValueError."""
+Responder = Callable[[web.Request], Awaitable[web.Response]]
 
 
 class VisibilityApi:
-    def __init__(self, callers: Callers, reviews: PersonReviews, ask: AskQuestion) -> None:
-        self._callers, self._reviews, self._ask = callers, reviews, ask
+    def __init__(self, callers: Callers, reviews: PersonReviews, ask: AskQuestion, cycles: ReadCycles) -> None:
+        self._callers, self._reviews, self._ask, self._cycles = callers, reviews, ask, cycles
 
     def application(self) -> web.Application:
         application = web.Application(client_max_size=MAX_BODY)
@@ -52,7 +56,8 @@ class VisibilityApi:
         for path, document in _discovery().items():
             router.add_get(path, _serving(document))
         for path in (_OF_NAMESPACE, f"{_OF_NAMESPACE}/{{name}}", f"{_OF_NAMESPACE}/{{name}}/{{part}}"):
-            router.add_route("*", path, self._handle)
+            router.add_route("*", path, self._handling(self._answered))
+        router.add_get(f"{ROOT}/{CYCLES.name}", self._handling(self._recorded))
         return application
 
     async def _close_stranger(self, request: web.Request, response: web.StreamResponse) -> None:
@@ -61,10 +66,16 @@ class VisibilityApi:
             response.force_close()
             response.headers["Connection"] = "close"  # they are written already
 
-    async def _handle(self, request: web.Request) -> web.Response:
+    def _handling(self, respond: Responder) -> Responder:
+        async def handle(request: web.Request) -> web.Response:
+            return await self._handle(request, respond)
+
+        return handle
+
+    async def _handle(self, request: web.Request, respond: Responder) -> web.Response:
         """Every failure is a Status, as API servers return it."""
         try:
-            return await self._answered(request)
+            return await respond(request)
         except UnknownCaller as error:
             return failure(401, "Unauthorized", str(error))
         except web.HTTPRequestEntityTooLarge:
@@ -87,7 +98,7 @@ class VisibilityApi:
             return failure(404, "NotFound", f"{API_VERSION} has no {question.verb} of {question.resource}")
         person = await self._callers.person(request)
         if not await self._reviews.may(person, question):
-            return failure(403, "Forbidden", _refusal(person, question))
+            return failure(403, "Forbidden", _refusal(person, question, "the role stromboli-user has this right"))
         began = time.monotonic()
         answer = await self._ask(person.name, question, request.read if question.objects is not None else None)
         facts = {"user": person.name, "namespace": question.namespace, "resource": question.resource}
@@ -95,6 +106,14 @@ class VisibilityApi:
         if answer.problem is not None:
             return failure(422, "Invalid", answer.problem)
         return web.Response(body=msgspec.json.encode(answer), content_type="application/json")
+
+    async def _recorded(self, request: web.Request) -> web.Response:
+        """Cycles name jobs of all namespaces, so their reader needs a right for all of them."""
+        question = Question(CYCLES.name, "")
+        person = await self._callers.person(request)
+        if not await self._reviews.may(person, question):
+            return failure(403, "Forbidden", _refusal(person, question, "the account of the console has this right"))
+        return web.Response(body=self._cycles(request.query), content_type="application/json")
 
 
 def _question(request: web.Request) -> Question:
@@ -136,10 +155,11 @@ def _is_known(question: Question) -> bool:
     )
 
 
-def _refusal(person: Person, question: Question) -> str:
+def _refusal(person: Person, question: Question, remedy: str) -> str:
+    where = f'in the namespace "{question.namespace}"' if question.namespace else "at the cluster scope"
     return (
-        f'User "{person.name}" cannot {question.verb} resource "{question.resource}" in API group "{GROUP}" in the '
-        f'namespace "{question.namespace}"; the role stromboli-user has this right'
+        f'User "{person.name}" cannot {question.verb} resource "{question.resource}" in API group "{GROUP}" {where}; '
+        f"{remedy}"
     )
 
 
@@ -173,10 +193,10 @@ def _discovery() -> dict[str, dict[str, Any]]:
     group = {"name": GROUP, "versions": [version], "preferredVersion": version}
     resources = [
         {
-            "name": resource.name, "singularName": "", "namespaced": True, "kind": resource.kind,
+            "name": resource.name, "singularName": "", "namespaced": resource.is_namespaced, "kind": resource.kind,
             "verbs": list(resource.verbs),
         }
-        for resource in RESOURCES
+        for resource in (*RESOURCES, CYCLES)
     ]  # fmt: skip
     return {
         "/apis": {"kind": "APIGroupList", "apiVersion": "v1", "groups": [group]},

@@ -25,6 +25,7 @@ class AskedResource:
     name: str
     verbs: tuple[str, ...]
     kind: str = "Answer"
+    is_namespaced: bool = True
 
 
 RESOURCES = (
@@ -34,6 +35,9 @@ RESOURCES = (
     AskedResource("queues", ("list",)),
     AskedResource("history", ("get", "list")),
 )
+CYCLES = AskedResource("cycles", ("list",), "CycleList", is_namespaced=False)
+"""What recent cycles decided, about all namespaces: for the console, which shows people what they may read."""
+
 #: Parameters of questions, besides `output`.
 PARAMETERS = ("explain", "when", "plan", "queue", "waiting", "selector", "since", "state", "limit")
 #: Parameters that clients of Kubernetes add.

@@ -22,7 +22,7 @@ from stromboli.serving.address import Address, parse_address
 from stromboli.serving.server_thread import ServerThread
 from stromboli.serving.tls import Certificate, SelfSigned, TlsSettings
 from stromboli.serving.web_server import WebServer
-from stromboli.visibility.api import ReadBody, VisibilityApi, objects_of
+from stromboli.visibility.api import ReadBody, ReadCycles, VisibilityApi, objects_of
 from stromboli.visibility.callers import Callers, read_front_proxy
 from stromboli.visibility.limits import QuestionLimits
 from stromboli.visibility.process import AnswerFailed, AnsweringProcess, NotLeading
@@ -44,8 +44,8 @@ _log = logging.getLogger("stromboli.visibility")
 
 class VisibilityServer(ServerThread):
     """Serves over HTTPS. `take` returns the contents of the cache, and is called in the event loop of the creator;
-    `problem` returns
-    why nothing can be answered now, and `history_problem` why the history of another replica is the right one.
+    `problem` returns why nothing can be answered now, and `history_problem` why the history of another replica is the
+    right one.
     """
 
     name = "visibility"
@@ -56,6 +56,7 @@ class VisibilityServer(ServerThread):
         connect: Callable[[], Connection],
         take: Callable[[], Dump],
         process: AnsweringProcess,
+        cycles: ReadCycles,
         *,
         tls: TlsSettings | None = None,
         problem: Callable[[], str | None] = lambda: None,
@@ -67,7 +68,7 @@ class VisibilityServer(ServerThread):
         self._address = parse_address(address)
         self._certificate = _certificate(self._address, tls or TlsSettings())
         self._connect, self._take, self._process = connect, take, process
-        self._problem, self._history_problem = problem, history_problem
+        self._problem, self._history_problem, self._cycles = problem, history_problem, cycles
         self._folder = folder
         self._limits = QuestionLimits()
         self._snapshots: Snapshots | None = None
@@ -88,7 +89,7 @@ class VisibilityServer(ServerThread):
             stack.callback(asyncio.create_task(work).cancel)
         self._snapshots = Snapshots(self._taken, self._folder)
         stack.callback(self._snapshots.close)
-        server = WebServer(VisibilityApi(callers, reviews, self.ask).application())
+        server = WebServer(VisibilityApi(callers, reviews, self.ask, self._cycles).application())
         stack.push_async_callback(server.stop)
         self.address = await server.start(self._address, self._certificate.context)
 

@@ -18,14 +18,16 @@ from aiohttp import ClientSession, web
 from stromboli.cluster.dump.contents import Contents
 from stromboli.cluster.dump.dump import Dump
 from stromboli.kube.client.config.connection import Connection
-from stromboli.visibility.process import AnswerFailed, AnsweringProcess
+from stromboli.kube.client.config.credentials import static_token
+from stromboli.planner.live.recorded_cycles import RequestedCycles
+from stromboli.visibility.process import AnswerFailed, AnsweringProcess, NotLeading
 from stromboli.visibility.questions import Question, VisibilityAnswer
 from stromboli.visibility.server import VisibilityServer
 from testbed.front_proxy import NAME, front_proxy_certificate
 
-TOKENS = {"token-of-ana": "ana"}
-#: Who may ask about which namespace.
-RIGHTS = {("ana", "team-a")}
+TOKENS = {"token-of-ana": "ana", "token-of-console": "console"}
+#: Who may ask about which namespace, or about all.
+RIGHTS = {("ana", "team-a"), ("console", "")}
 
 
 @dataclass
@@ -71,6 +73,9 @@ class Asker:
         lines = [f"{line} HTTP/1.1", "Host: x", *(f"{name}: {value}" for name, value in headers.items()), "", ""]
         writer.write("\r\n".join(lines).encode())
         return reader, writer
+
+    def connection(self, token: str) -> Connection:
+        return Connection(self.url, self._context(""), static_token(token))
 
     def _context(self, certificate: str) -> ssl.SSLContext:
         context = ssl.create_default_context()
@@ -127,7 +132,7 @@ async def reviewing(tmp_path: Path) -> AsyncIterator[str]:
     async def access(request: web.Request) -> web.Response:
         spec = (await request.json())["spec"]
         assert spec["resourceAttributes"]["group"] == "visibility.stromboli.dev"
-        is_allowed = (spec["user"], spec["resourceAttributes"]["namespace"]) in RIGHTS
+        is_allowed = (spec["user"], spec["resourceAttributes"].get("namespace", "")) in RIGHTS
         return web.json_response({"status": {"allowed": is_allowed}})
 
     async def configuration(request: web.Request) -> web.Response:
@@ -153,10 +158,24 @@ def process() -> EchoingProcess:
 
 
 @pytest.fixture
-async def asker(reviewing: str, tmp_path: Path, process: EchoingProcess) -> AsyncIterator[Asker]:
+def recorded() -> list[RequestedCycles]:
+    """The cycles of the scheduler that leads: the last one."""
+    return [RequestedCycles()]
+
+
+@pytest.fixture
+async def asker(
+    reviewing: str, tmp_path: Path, process: EchoingProcess, recorded: list[RequestedCycles]
+) -> AsyncIterator[Asker]:
+    def cycles(query: Mapping[str, str]) -> bytes:
+        if not recorded:
+            raise NotLeading("this scheduler does not lead")
+        return recorded[-1].answer(query)
+
     server = VisibilityServer(
-        "127.0.0.1:0", lambda: Connection(reviewing, None), lambda: Dump(Contents(())), process, folder=str(tmp_path)
-    )
+        "127.0.0.1:0", lambda: Connection(reviewing, None), lambda: Dump(Contents(())), process, cycles,
+        folder=str(tmp_path),
+    )  # fmt: skip
     server.start()
     try:
         yield Asker(f"https://{server.address}", tmp_path, process.questions)

@@ -18,7 +18,7 @@ class CycleList(ConsoleDocument):
 
     instance: str
     cycles: list[CycleSummary]
-    #: Why there are none; empty otherwise.
+    #: Why there are no new ones; empty otherwise.
     note: str
 
 

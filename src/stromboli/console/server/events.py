@@ -92,8 +92,9 @@ class EventReader:
                 async with asyncio.timeout(_HEARTBEAT_SECONDS):
                     await self._frames.newer(self._version)
             except TimeoutError:
-                await self._write(b": \n\n")
-                continue
+                if self._call.state.latest_cycle == self._cycle:
+                    await self._write(b": \n\n")
+                    continue
             await self._send_frame(await self._call.view())
 
     async def _is_current(self) -> bool:

@@ -10,6 +10,7 @@ from stromboli.console.access.sessions import SESSION_SECONDS
 from stromboli.console.documents.sessions import LoginRequest, SessionDocument
 from stromboli.console.server.calls import ConsoleCall, encoded, read_body
 from stromboli.console.server.state import ConsoleState
+from stromboli.planner.cycle_records import CycleRecords
 
 
 class ConsoleLogin:
@@ -17,11 +18,11 @@ class ConsoleLogin:
 
     def __init__(
         self, callers: ConsoleCallers, reviewer: RightsReviewer, state: ConsoleState, *, is_https: bool,
-        has_history: bool, has_decisions: bool, owner_label: str,
+        has_history: bool, cycles: CycleRecords, owner_label: str,
     ) -> None:  # fmt: skip
         self._callers, self._reviewer, self._state = callers, reviewer, state
         self._is_https, self._owner_label = is_https, owner_label
-        self._has_history, self._has_decisions = has_history, has_decisions
+        self._has_history, self._cycles = has_history, cycles
 
     async def login(self, request: web.Request) -> web.Response:
         """Start a session. Raises LoginRefused, RequestRejected, NotReady."""
@@ -60,6 +61,6 @@ class ConsoleLogin:
             user=caller.person.name, groups=list(caller.person.groups), rights=rights.known,
             namespaces=None if readable is None else sorted(readable), csrf=caller.csrf,
             expires=None if caller.session is None else caller.session.expires, instance=frames.instance,
-            version=str(frames.current.version), has_history=self._has_history, has_decisions=self._has_decisions,
+            version=str(frames.current.version), has_history=self._has_history, has_decisions=not self._cycles.problem,
             owner_label=self._owner_label,
         )  # fmt: skip

@@ -10,6 +10,7 @@ from stromboli.console.access.callers import ConsoleCallers
 from stromboli.console.access.hosts import AllowedHosts
 from stromboli.console.access.rights import RightsReviewer
 from stromboli.console.access.sessions import ConsoleSessions
+from stromboli.console.cache.scheduler_cycles import SchedulerCycles
 from stromboli.console.server.api import ConsoleApi
 from stromboli.console.server.asking import ConsoleAsking
 from stromboli.console.server.decisions import ConsoleDecisions
@@ -60,20 +61,21 @@ class ConsoleServer(ServerThread):
         settings, certificate = self._settings, self._certificate
         client = await stack.enter_async_context(Client(settings.connect()))
         reviewing = await stack.enter_async_context(Client(settings.connect(), qps=_RATE, burst=_BURST))
-        state, reviews = ConsoleState(client, settings), PersonReviews(reviewing)
+        cycles = SchedulerCycles(client) if settings.cycles is None else settings.cycles
+        state, reviews = ConsoleState(client, settings, cycles), PersonReviews(reviewing)
         callers = ConsoleCallers(ConsoleSessions(reviews, settings.codes), reviews, settings.proxies, _COOKIE)
         reviewer = RightsReviewer(reviewing, settings.installation)
         snapshots = Snapshots(lambda: _dump(state))
         stack.callback(snapshots.close)
         login = ConsoleLogin(
             callers, reviewer, state, is_https=certificate is not None, has_history=bool(settings.history),
-            has_decisions=settings.cycles is not None, owner_label=settings.owner_label,
+            cycles=cycles, owner_label=settings.owner_label,
         )  # fmt: skip
         api = ConsoleApi(
             state, callers, reviewer, login,
             ConsoleReads(client, HistoryReader(settings.history) if settings.history else None),
             ConsoleAsking(AnsweringProcess(settings.history, settings.plugins), snapshots),
-            ConsoleDecisions(settings.cycles),
+            ConsoleDecisions(cycles),
         )  # fmt: skip
         guard = RequestGuard(AllowedHosts(self._wanted, settings.hosts))
         application, listener = api.application(guard, StaticPages(STATIC)), Listener(connections=_MAX_CONNECTIONS)
@@ -81,7 +83,12 @@ class ConsoleServer(ServerThread):
         stack.push_async_callback(server.stop)
         self.address = await server.start(self._wanted, None if certificate is None else certificate.context)
         callers.cookie = _cookie(self.address, is_https=certificate is not None)
-        for work in (state.run(), *([certificate.watch()] if certificate is not None else [])):
+        works = [state.run()]
+        if certificate is not None:
+            works.append(certificate.watch())
+        if isinstance(cycles, SchedulerCycles):
+            works.append(cycles.run())
+        for work in works:
             stack.push_async_callback(_end, asyncio.create_task(work))
 
 

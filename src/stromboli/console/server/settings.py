@@ -36,7 +36,7 @@ class ConsoleSettings:
     #: Further names under which the console may be asked.
     hosts: Sequence[str] = ()
     proxies: TrustedProxies = field(default_factory=TrustedProxies)
-    #: Decisions of a scheduler in the same process.
+    #: Decisions of a scheduler in the same process; None for those that the scheduler of the cluster serves.
     cycles: CycleRecords | None = None
     #: Called before the first frame, and after each.
     release_memory: Callable[[], None] = lambda: None

@@ -15,6 +15,7 @@ from stromboli.console.server.settings import ConsoleSettings
 from stromboli.console.views.view import PersonView
 from stromboli.kube.client.api_errors import RequestFailed
 from stromboli.kube.client.client import Client
+from stromboli.planner.cycle_records import CycleRecords
 
 _RETRY_SECONDS = 2.0
 
@@ -24,8 +25,8 @@ _log = logging.getLogger("stromboli.console")
 class ConsoleState:
     """`run` follows the cluster. The rest raises NotReady until the first frame."""
 
-    def __init__(self, client: Client, settings: ConsoleSettings) -> None:
-        self._client, self._settings = client, settings
+    def __init__(self, client: Client, settings: ConsoleSettings, cycles: CycleRecords) -> None:
+        self._client, self._settings, self._cycles = client, settings, cycles
         self._cache: ConsoleCache | None = None
         self._frames: ConsoleFrames | None = None
         self._series: FigureSeries | None = None
@@ -89,7 +90,7 @@ class ConsoleState:
     @property
     def latest_cycle(self) -> int:
         """The number of the latest recorded cycle; 0 without any."""
-        return self._settings.cycles.latest if self._settings.cycles is not None else 0
+        return self._cycles.latest
 
     @staticmethod
     def now() -> float:
