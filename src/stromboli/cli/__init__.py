@@ -96,6 +96,9 @@ SECTIONS = {
         "job": LazyCommand("cluster.job", "Show one job: its pods, why it waits, and what would help."),
         "history": LazyCommand("cluster.history", "Show what happened to jobs: starts, evictions, failures."),
         "usage": LazyCommand("cluster.usage", "Show what queues, users, namespaces and jobs have used."),
+        "fairshare": LazyCommand(
+            "cluster.fairshare", "Show what queues and users have used for their weights, and what follows."
+        ),
         "budget": LazyCommand("cluster.budget", "Show and set budgets of queues."),
         "queues": LazyCommand("cluster.queues", "Show the tree of queues: deserved, used, borrowed, waiting jobs."),
         "nodes": LazyCommand("cluster.nodes", "Show what is free on each node, and what keeps it unused."),

@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from stromboli.core.config.external_services import ExternalServices
     from stromboli.core.config.registry import Registry
     from stromboli.core.model.nodes.shards import ShardChoice
+    from stromboli.core.model.usage.ledger import UsageLedger
     from stromboli.core.session.program import Program
     from stromboli.kube import KubeObject
     from stromboli.planner.advice import Advice
@@ -129,6 +130,8 @@ class Scenario:
     is_live: bool = False
     #: The plugins and actions that the policy may name.
     registry: Registry | None = None
+    #: What queues and users have used; None if it is not known.
+    past_usage: UsageLedger | None = None
 
     @property
     def is_judged(self) -> bool:
@@ -214,12 +217,12 @@ class Scenario:
         from stromboli.planner.trials import BRIEF_WORK, MAX_WORK, Trials
 
         if self.dump is not None:
-            return DumpTrials(self.dump, self.program, cycles=self.cycles)
+            return DumpTrials(self.dump, self.program, cycles=self.cycles).include_past(self.past_usage)
         return Trials(
             self.objects, self.program, cycles=self.cycles, seed=self.seed, scheduler_names=self.scheduler_names,
             shard=self.shard, now=self.now, default_queue=self.default_queue, node_selector=self.node_selector,
             max_work=BRIEF_WORK if is_brief else MAX_WORK,
-        )  # fmt: skip
+        ).include_past(self.past_usage)  # fmt: skip
 
 
 def read_scenario(

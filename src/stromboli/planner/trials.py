@@ -8,8 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Self
 
 from stromboli.core.model.nodes.shards import ShardChoice
+from stromboli.core.model.usage.ledger import UsageLedger
 from stromboli.core.session.program import Program
 from stromboli.core.session.session import Session
 from stromboli.kube import KubeObject, PodGroup
@@ -75,7 +77,13 @@ class Trials:
         self._default_queue = default_queue
         self._node_selector = node_selector
         self._work_left = max_work
+        self._past_usage: UsageLedger | None = None
         self.count = 0
+
+    def include_past(self, usage: UsageLedger | None) -> Self:
+        """Let past usage count in decisions."""
+        self._past_usage = usage
+        return self
 
     @property
     def affordable(self) -> int:
@@ -88,7 +96,7 @@ class Trials:
         """
         self.count += 1
         self._work_left -= max(len(self.objects), 1) * self._cycles
-        cluster = self._make_cluster(change.apply(self.objects) if change else self.objects)
+        cluster = self._cluster_of(change.apply(self.objects) if change else self.objects)
         for _ in range(self._cycles - 1):
             cluster.run_cycle()
         for _ in range(1 + _CYCLES_TO_RELEASE):
@@ -104,11 +112,16 @@ class Trials:
 
     def open(self, objects: Sequence[KubeObject] | None = None) -> OpenCluster:
         """Return the cluster at the start of the last cycle, before any decision of it; of other objects, if given."""
-        cluster = self._make_cluster(self.objects if objects is None else objects)
+        cluster = self._cluster_of(self.objects if objects is None else objects)
         for _ in range(self._cycles - 1):
             cluster.run_cycle()
         session = Session(cluster.snapshot(), self._program, seed=self._seed)
         return OpenCluster(session, cluster.pod_groups())
+
+    def _cluster_of(self, objects: Sequence[KubeObject]) -> PlannedCluster:
+        cluster = self._make_cluster(objects)
+        cluster.include_past(self._past_usage)
+        return cluster
 
     def _make_cluster(self, objects: Sequence[KubeObject]) -> PlannedCluster:
         return PlannedCluster(

@@ -19,6 +19,7 @@ from stromboli.core.model.nodes.shards import ShardChoice
 from stromboli.core.model.snapshot import Snapshot
 from stromboli.core.model.tasks.placement import Placement
 from stromboli.core.model.tasks.task import TaskStatus
+from stromboli.core.model.usage.ledger import UsageLedger
 from stromboli.core.model.values.times import date_of
 from stromboli.core.session.decision_records import DecisionRecords
 from stromboli.core.session.program import Program
@@ -91,6 +92,10 @@ class PlannedCluster:
         for claim in ephemeral_claims(pod):
             if self._cluster.volumes.claim(claim.key) is None:
                 self._cluster.apply(claim)
+
+    def include_past(self, usage: UsageLedger | None) -> None:
+        """Let past usage count in decisions."""
+        self._cluster.past_usage = usage
 
     def run_cycle(self, records: DecisionRecords | None = None) -> Session:
         """Run one cycle and apply its decisions, which are recorded in `records` if present."""

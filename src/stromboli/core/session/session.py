@@ -29,6 +29,7 @@ from stromboli.core.model.tasks.task import Task, TaskStatus
 from stromboli.core.model.topology.hypernodes import BY_LABELS
 from stromboli.core.model.usage.budgets import BudgetState
 from stromboli.core.model.usage.decay import UsageDecay
+from stromboli.core.model.usage.fair_shares import FairShares
 from stromboli.core.model.usage.past_usage import PastUsage
 from stromboli.core.model.usage.weighting import UsageWeighting
 from stromboli.core.search.node_search import NodeSearch
@@ -118,6 +119,8 @@ class Session(Questions):
         self._cycle_states: dict[str, dict[str, Any]] = {}
         #: Budgets with what is used of them, if a plugin measures them.
         self.budgets: Sequence[BudgetState] = ()
+        #: Returns what follows from past usage for queues, with their users if wanted; None if it does not count.
+        self.fair_shares: Callable[[bool], FairShares] | None = None
         self._past_usage: dict[UsageDecay, PastUsage] = {}
         #: How plugins that divide resources among queues let past usage count; None for not at all.
         self.usage_weighting: UsageWeighting | None = None

@@ -13,6 +13,14 @@ from stromboli.history.databases.database import Database
 from stromboli.history.usage.requests import axis_amounts
 
 
+def load_usage(database: Database) -> UsageLedger:
+    """Return a ledger of all runs; those without an end go on. Raises HistoryError."""
+    ledger, running = load_runs(database)
+    for run in running:
+        ledger.started(run.account, run.started)
+    return ledger
+
+
 def load_runs(database: Database) -> tuple[UsageLedger, list[OpenRun]]:
     """Return a ledger with the runs that have ended, and the others with the ledger's accounts. Raises HistoryError."""
     with database.snapshot():  # A run that ends meanwhile would be in neither.

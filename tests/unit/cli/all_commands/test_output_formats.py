@@ -56,7 +56,7 @@ CASES = {
     "examples": ("examples", "example/demo"),
 }
 #: They need a cluster or a history; their own tests check the formats.
-ELSEWHERE = {"submit", "bindrequests", "history", "usage", "budget show", "uninstall"}
+ELSEWHERE = {"submit", "bindrequests", "history", "usage", "fairshare", "budget show", "uninstall"}
 
 
 @pytest.fixture

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import io
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from typing import Any
@@ -12,6 +10,7 @@ import click
 
 from stromboli.cli.options.prices import PriceList, unit_hours
 from stromboli.cli.output import Printout
+from stromboli.cli.text.csv_text import csv_text
 from stromboli.cli.text.tables import Table, echo_table
 from stromboli.core.model.resources.resources import is_bytes, short_name
 from stromboli.core.model.values.times import format_timestamp
@@ -43,7 +42,7 @@ class UsageReport:
             tables=lambda wide: self._echo_table(),
             data=self._document,
             names=lambda: ("/".join(entry.key.values()) for entry in self._entries),
-            further={"csv": self._csv},
+            further={"csv": lambda: csv_text(self.columns())},
         )
 
     # -- a table ------------------------------------------------------------------------------------------------
@@ -106,13 +105,6 @@ class UsageReport:
         if self._prices:
             columns["cost"] = [float(cost) for entry in self._entries for cost in self._costs(entry)]
         return columns
-
-    def _csv(self) -> str:
-        text, columns = io.StringIO(), self.columns()
-        writer = csv.writer(text, lineterminator="\n")
-        writer.writerow(columns)
-        writer.writerows(zip(*columns.values(), strict=True))
-        return text.getvalue().removesuffix("\n")
 
 
 def _rank(resource: str) -> tuple[int, str]:

@@ -79,6 +79,20 @@ class UsageMeasure:
         ]
         return UsageLevel(terms, self._adds_up)
 
+    @property
+    def dimensions(self) -> Sequence[int]:
+        """The resources that count."""
+        return [dimension for dimension, _, _ in self._factors]
+
+    def billed(self, fractions: UsageVector) -> dict[int, float]:
+        """Return fractions multiplied by billing weights, by resource."""
+        return {dimension: weight * float(fractions[dimension]) for dimension, weight, _ in self._factors}
+
+    def past_level(self, fractions: UsageVector) -> float:
+        """Return the level of the past alone."""
+        parts = self.billed(fractions).values()
+        return sum(parts) if self._adds_up else max(parts, default=0.0)
+
     def of_amounts(self, amounts: Sequence[int]) -> float:
         """Return the level of a user without past usage who holds these amounts."""
         return self._nothing.at(amounts)

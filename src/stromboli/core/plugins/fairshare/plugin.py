@@ -10,6 +10,7 @@ from stromboli.core.model.usage.weighting import UsageWeighting
 from stromboli.core.plugins.fairshare.arguments import FairShareArguments
 from stromboli.core.plugins.fairshare.measure import UsageMeasure
 from stromboli.core.plugins.fairshare.queue_levels import QueueLevels
+from stromboli.core.plugins.fairshare.shares import ShareReport
 from stromboli.core.plugins.fairshare.user_limits import UserLimits
 from stromboli.core.plugins.fairshare.user_order import UserOrder
 from stromboli.core.session.session import Session
@@ -32,6 +33,7 @@ class FairSharePlugin(Plugin):
     def open(self, session: Session) -> None:
         measure = UsageMeasure(session, self.arguments)
         self._levels = QueueLevels(session, measure)
+        session.fair_shares = ShareReport(session, self.arguments, measure, self._levels)
         self.queue_order_reaches_others = self._levels.has_tree
         if self.arguments.strength:
             self._warn_of_order(session)

@@ -21,11 +21,12 @@ class QueueLevels:
         self._paths = {queue.name: _path(session.queues, queue) for queue in session.queues.values()}
         self.has_tree = any(len(path) > 1 for path in self._paths.values())
         nothing = np.zeros(session.snapshot.size)
-        self._fractions: dict[str, UsageVector] = dict.fromkeys(self._paths, nothing)
+        self._past: dict[str, UsageVector] = dict.fromkeys(self._paths, nothing)
         for name in measure.past.queues:
-            fractions = measure.fractions(measure.past.queue(name))
+            used = measure.past.queue(name)
             for queue in self._paths.get(name, ()):
-                self._fractions[queue.name] = self._fractions[queue.name] + fractions
+                self._past[queue.name] = self._past[queue.name] + used
+        self._fractions = {name: measure.fractions(used) for name, used in self._past.items()}
 
     def key(self, queue: Queue) -> tuple[float, ...]:
         """Return the priority of the queue, and the usage of its ancestors and its own divided by their weights, from
@@ -34,13 +35,25 @@ class QueueLevels:
         steps = self._steps.get(queue.name)
         if steps is None:
             steps = self._steps[queue.name] = [
-                (self._measure.level(self._fractions[each.name], max(each.weight, 1)).at, self._usage[each.name])
+                (self._measure.level(self._fractions[each.name], self.weight(each)).at, self._usage[each.name])
                 for each in self._paths[queue.name]
             ]
         if len(steps) == 1:
             at, usage = steps[0]
             return -queue.priority, at(usage.allocated)
         return -queue.priority, *[at(usage.allocated) for at, usage in steps]
+
+    @staticmethod
+    def weight(queue: Queue) -> int:
+        return max(queue.weight, 1)
+
+    def path(self, name: str) -> Sequence[Queue]:
+        """Return a queue with its ancestors below the root, the highest first."""
+        return self._paths[name]
+
+    def past(self, name: str) -> UsageVector:
+        """Return what a queue with its descendants has used."""
+        return self._past[name]
 
     def used(self, name: str) -> UsageVector:
         """Return the fraction that a queue has used: of the cluster at the top, below of what its parent has used."""

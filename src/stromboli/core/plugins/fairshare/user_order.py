@@ -20,7 +20,6 @@ USER_WEIGHTS = "scheduling.stromboli.dev/user-weights"
 
 class UserOrder:
     def __init__(self, session: Session, measure: UsageMeasure) -> None:
-        self._session = session
         self._measure = measure
         #: By key of a waiting job, its place in its queue; queues of one user need none.
         self.places: dict[str, float] = {}
@@ -29,24 +28,12 @@ class UserOrder:
             spec = job.spec
             waiting.setdefault(spec.queue, {}).setdefault(spec.user, []).append(job)
         shared = {queue: users for queue, users in waiting.items() if queue in session.queues and len(users) > 1}
-        allocated = self._allocated(shared) if shared else {}
+        allocated = held_by_users(session, shared) if shared else {}
         for name, users in shared.items():
-            weights = self._weights(session.queues[name])
+            weights = user_weights(session, session.queues[name])
             for user, jobs in users.items():
                 level = measure.level(measure.fractions(measure.past.user(name, user)))
                 self._place(jobs, level.at(allocated[name, user]), weights.get(user, 1.0))
-
-    def _allocated(self, queues: Mapping[str, Iterable[str]]) -> dict[tuple[str, str], list[int]]:
-        """Return what the users with waiting jobs hold in these queues."""
-        size = self._session.snapshot.size
-        allocated = {(name, user): [0] * size for name, users in queues.items() for user in users}
-        for job in self._session.jobs.values():
-            if any(job.allocated):
-                where = job.spec.queue, job.spec.user
-                held = allocated.get(where)
-                if held is not None:
-                    allocated[where] = list(map(add, held, job.allocated))
-        return allocated
 
     def _place(self, jobs: list[Job], level: float, weight: float) -> None:
         jobs.sort(key=_age)
@@ -59,21 +46,36 @@ class UserOrder:
                 more = known[missing] = self._measure.of_amounts(missing)
             level += more
 
-    def _weights(self, queue: Queue) -> dict[str, float]:
-        weights = dict[str, float]()
-        for part in filter(None, map(str.strip, queue.annotations.get(USER_WEIGHTS, "").split(","))):
-            user, _, text = part.rpartition("=")
-            try:
-                weights[user.strip()] = float(text)
-            except ValueError:
-                weights[user.strip()] = 0.0
-            if not user or not 0 < weights[user.strip()] < 1e6:
-                weights.pop(user.strip(), None)
-                self._session.warnings.append(
-                    f"Queue {queue.name}: annotation {USER_WEIGHTS}: expected user=weight with a weight above 0, "
-                    f"got {part[:64]!r}; it is ignored"
-                )
-        return weights
+
+def held_by_users(session: Session, queues: Mapping[str, Iterable[str]]) -> dict[tuple[str, str], list[int]]:
+    """Return what these users hold in these queues."""
+    size = session.snapshot.size
+    allocated = {(name, user): [0] * size for name, users in queues.items() for user in users}
+    for job in session.jobs.values():
+        if any(job.allocated):
+            where = job.spec.queue, job.spec.user
+            held = allocated.get(where)
+            if held is not None:
+                allocated[where] = list(map(add, held, job.allocated))
+    return allocated
+
+
+def user_weights(session: Session, queue: Queue) -> dict[str, float]:
+    """Return the weights of the annotation of a queue; invalid ones are left out with a warning."""
+    weights = dict[str, float]()
+    for part in filter(None, map(str.strip, queue.annotations.get(USER_WEIGHTS, "").split(","))):
+        user, _, text = part.rpartition("=")
+        try:
+            weights[user.strip()] = float(text)
+        except ValueError:
+            weights[user.strip()] = 0.0
+        if not user or not 0 < weights[user.strip()] < 1e6:
+            weights.pop(user.strip(), None)
+            session.warnings.append(
+                f"Queue {queue.name}: annotation {USER_WEIGHTS}: expected user=weight with a weight above 0, "
+                f"got {part[:64]!r}; it is ignored"
+            )
+    return weights
 
 
 def _age(job: Job) -> tuple[int, float, str]:
