@@ -10,6 +10,7 @@ import time
 from collections import OrderedDict
 from collections.abc import Callable, Collection, Hashable
 from dataclasses import dataclass, field
+from math import inf
 from typing import Any
 
 from stromboli.console.documents.sessions import ConsoleRights
@@ -24,17 +25,21 @@ _MAX_PEOPLE = 500
 _MAX_NAMESPACES = 2_000
 #: Below the number of reviews at a time beyond which a reviewer rejects them.
 _MAX_CONCURRENT = 12
+#: Reviews of one person at a time: those of others take turns with a person of many namespaces.
+_MAX_PER_PERSON = 4
 
 
 @dataclass(slots=True)
 class PersonRights:
     """The rights of one person, completed by namespace when they are asked for."""
 
-    until: float
+    #: When they must be reviewed again; set when a review ends.
+    until: float = inf
     general: ConsoleRights | None = None
     #: Whether jobs of a namespace may be read; unknown ones are absent.
     namespaces: dict[str, bool] = field(default_factory=dict)
     lock: asyncio.Lock = field(default_factory=asyncio.Lock)
+    turns: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(_MAX_PER_PERSON))
 
     def may_read(self, namespace: str) -> bool:
         """Report whether jobs of a namespace may be named."""
@@ -75,12 +80,15 @@ class RightsReviewer:
         """Return the rights of a person, with those in these namespaces."""
         rights = self._people.get(person)
         if rights is None or self._clock() >= rights.until:
-            rights = self._people[person] = PersonRights(self._clock() + _SECONDS_TO_KEEP)
+            rights = self._people[person] = PersonRights()
             while len(self._people) > _MAX_PEOPLE:
                 self._people.popitem(last=False)
         self._people.move_to_end(person)
         async with rights.lock:
-            await self._complete(rights, person, namespaces)
+            try:
+                await self._complete(rights, person, namespaces)
+            finally:
+                rights.until = min(rights.until, self._clock() + _SECONDS_TO_KEEP)
         return rights
 
     async def may(self, person: Person, verb: str, group: str, resource: str, namespace: str, name: str) -> bool:
@@ -94,8 +102,18 @@ class RightsReviewer:
             return
         unknown = [each for each in namespaces if each not in rights.namespaces]
         unknown = unknown[: max(_MAX_NAMESPACES - len(rights.namespaces), 0)]
-        found = await asyncio.gather(*(self._may_list_jobs(person, namespace) for namespace in unknown))
-        rights.namespaces.update(zip(unknown, found, strict=True))
+
+        async def review(namespace: str) -> None:
+            """Keep the result at once: a request that is cancelled has not asked in vain."""
+            async with rights.turns:
+                rights.namespaces[namespace] = await self._may_list_jobs(person, namespace)
+
+        try:
+            async with asyncio.TaskGroup() as group:
+                for namespace in unknown:
+                    group.create_task(review(namespace))
+        except ExceptionGroup as failures:
+            raise failures.exceptions[0] from failures
 
     async def _general(self, person: Person) -> ConsoleRights:
         installed = self._installation
