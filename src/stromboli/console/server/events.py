@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections import Counter
 from typing import Any
 
@@ -15,6 +16,7 @@ from stromboli.console.cache.frames import JOBS, ConsoleFrames
 from stromboli.console.documents.events import StreamHello, StreamResync, StreamVersion
 from stromboli.console.routes import EVENTS
 from stromboli.console.server.calls import ConsoleCall
+from stromboli.console.server.problems import NotReady
 from stromboli.console.views.jobs import job_changes, whole_number
 from stromboli.console.views.view import PersonView
 from stromboli.serving.access import AccessUnavailable
@@ -27,6 +29,8 @@ _HEARTBEAT_SECONDS, _SECONDS_TO_TAKE = 15.0, 30.0
 _MAX_VERSION = 1 << 53
 #: The resource of recorded cycles, which no frame has.
 _DECISIONS = "decisions"
+
+_log = logging.getLogger("stromboli.console")
 
 
 class EventStreams:
@@ -56,7 +60,11 @@ class EventStreams:
             response = web.StreamResponse(headers={"Content-Type": EVENTS, "X-Accel-Buffering": "no"})
             await response.prepare(call.request)
             await EventReader(self._callers, call, frames, response, known).run()
-        except (TimeoutError, ConnectionError):
+        except (AccessUnavailable, NotReady):
+            pass  # the stream ends, and its reader connects again
+        except Exception as error:  # the response has begun: it cannot become an error
+            if not isinstance(error, TimeoutError | ConnectionError):
+                _log.error("event stream failed", exc_info=error)
             if call.request.transport is not None:
                 call.request.transport.abort()
         finally:
@@ -104,7 +112,7 @@ class EventReader:
         except NotLoggedIn:
             return False
         except AccessUnavailable:
-            return True  # a review that fails ends no page; nothing is sent before rights are reviewed again
+            return True  # nothing is sent before rights are reviewed again
         return self._call.state.frames is self._frames
 
     async def _send_frame(self, view: PersonView) -> None:

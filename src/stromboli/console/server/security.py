@@ -70,8 +70,6 @@ class RequestGuard:
             return problem(421, "MisdirectedRequest", message)
         try:
             return await handler(request)
-        except web.HTTPRequestEntityTooLarge as error:
-            return problem_of(error)
         except Exception as error:
             return problem_of(error)
 

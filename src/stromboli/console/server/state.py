@@ -40,9 +40,11 @@ class ConsoleState:
             except RequestFailed as error:
                 self._problem = f"the cluster cannot be read: {error}"
                 _log.error("cluster not read; retrying", extra={"error": str(error)})
-            except ExceptionGroup as group:
+            except Exception as error:
                 self._problem = "the cluster cannot be followed; the log of the console contains the cause"
-                _log.error("cluster not followed; retrying", exc_info=group)
+                _log.error("cluster not followed; retrying", exc_info=error)
+            # Nothing goes on to follow what was read, and its texts may name objects that the next cache lacks.
+            self._cache = self._frames = self._series = None
             await asyncio.sleep(_RETRY_SECONDS)
 
     async def _follow(self) -> None:
