@@ -13,6 +13,7 @@ from stromboli.observability.metrics.cycles import CycleMetrics, CycleSeconds
 from stromboli.observability.metrics.forecasts import ForecastMetrics
 from stromboli.observability.metrics.histograms import STAGE_BOUNDS, TallyHistogram
 from stromboli.observability.metrics.jobs import JobMetrics
+from stromboli.observability.metrics.past_usage import PastUsageMetrics
 from stromboli.observability.metrics.process import ProcessMetrics
 from stromboli.observability.metrics.queues import QueueMetrics
 from stromboli.observability.metrics.shares import ShareMetrics
@@ -37,6 +38,7 @@ class SchedulerMetrics(ProcessMetrics):
         self._jobs = JobMetrics(self.registry, max_series)
         self._pending = PendingMetrics(self.registry, max_series)
         self._shares = ShareMetrics(self.registry, max_series)
+        self._past_usage = PastUsageMetrics(self.registry, max_series)
         self._series_omitted = self._gauge("metric_series_omitted", "Series of queues and jobs beyond the limit.")
         self._define_decisions()
         self._define_cache()
@@ -98,7 +100,7 @@ class SchedulerMetrics(ProcessMetrics):
     def observe_cycle(self, session: Session, spent: CycleSeconds) -> None:
         """Record a session that has run and was closed."""
         self._cycle.observe(session, spent)
-        kinds = (self._queues, self._jobs, self._pending, self._shares)
+        kinds = (self._queues, self._jobs, self._pending, self._shares, self._past_usage)
         self._series_omitted.set(sum(kind.update(session) for kind in kinds))
 
     def cycle_failed(self, reason: str) -> None:
