@@ -78,6 +78,8 @@ class ClusterThread(ServerThread):
 
     async def serve(self, stack: contextlib.AsyncExitStack) -> None:
         await stack.enter_async_context(self.server)
+        #: For what is called from other threads.
+        self.loop = asyncio.get_running_loop()
         client = await stack.enter_async_context(Client(self.server.connection))
         await install_crds(client)
         for document in _tenants():

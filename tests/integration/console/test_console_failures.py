@@ -16,7 +16,7 @@ from stromboli.console.server.settings import ConsoleSettings
 from stromboli.core.session.program import Program
 from stromboli.kube.client.client import Client
 from stromboli.kube.objects.catalogue import CONFIG_MAPS, NAMESPACES, POD_GROUPS
-from stromboli.local.api_server.faults import Answer, Match
+from stromboli.local.api_server.faults import Answer, Hold, Match
 from stromboli.local.api_server.server import ApiServer
 from tests.integration.console.conftest import ANA, ROOT, ClusterThread, ConsoleClient
 from tests.integration.console.test_console_events import reading
@@ -30,12 +30,17 @@ _NEW_POLICY = {
 
 
 @pytest.fixture
-def own_cluster() -> Iterator[ApiServer]:
-    """A cluster that a test may break."""
+def own_thread() -> Iterator[ClusterThread]:
     thread = ClusterThread()
     thread.start()
-    yield thread.server
+    yield thread
     thread.stop()
+
+
+@pytest.fixture
+def own_cluster(own_thread: ClusterThread) -> ApiServer:
+    """A cluster that a test may break."""
+    return own_thread.server
 
 
 @contextlib.contextmanager
@@ -90,3 +95,18 @@ async def test_stream_ends_cleanly_when_rights_cannot_be_reviewed(own_cluster: A
             own_cluster.faults.add(Match(plural="subjectaccessreviews"), Answer(403, "Forbidden"))
             await client.create(POD_GROUPS, {"metadata": {"name": "x"}, "spec": {"minMember": 1}}, namespace="team-c")
             await stream.until_end()
+
+
+async def test_requests_of_one_person_delay_no_other(own_thread: ClusterThread, own_cluster: ApiServer) -> None:
+    """The rights of one person take long to review; those of others do not."""
+    with console_of(own_cluster, []) as server:
+        await ConsoleClient(server).until_ready()
+        held = Hold()
+        own_cluster.faults.add(Match(plural="subjectaccessreviews"), held, times=4)
+        requests = {asyncio.create_task(ConsoleClient(server, ANA).send("GET", "/api/overview")) for _ in range(33)}
+        async with asyncio.timeout(30):
+            [first], _ = await asyncio.wait(requests, return_when=asyncio.FIRST_COMPLETED)
+            assert first.result()[0] == 429
+            assert (await ConsoleClient(server, ROOT).get("/api/overview"))["waiting"] == 2
+            own_thread.loop.call_soon_threadsafe(held.release)
+            assert 429 not in [(await each)[0] for each in requests - {first}]

@@ -20,9 +20,13 @@ from stromboli.console.server.pages import StaticPages
 from stromboli.console.server.reads import FRAME_ANSWERS, ConsoleReads
 from stromboli.console.server.security import RequestGuard, add_headers
 from stromboli.console.server.state import ConsoleState
+from stromboli.console.server.turns import PersonTurns
 from stromboli.serving.guard import Handler
 
 Answer = Callable[[ConsoleCall], Awaitable[Any]]
+
+#: Routes with limits of their own.
+_LIMITED = frozenset({"streamEvents", "explainJob", "scoreJob", "plan", "diffPolicies", "simulate"})
 
 
 class ConsoleApi:
@@ -33,7 +37,7 @@ class ConsoleApi:
         reads: ConsoleReads, asking: ConsoleAsking, decisions: ConsoleDecisions,
     ) -> None:  # fmt: skip
         self._state, self._callers, self._reviewer, self._login = state, callers, reviewer, login
-        self._kept, self._streams = AnswerCache(), EventStreams(callers)
+        self._kept, self._streams, self._turns = AnswerCache(), EventStreams(callers), PersonTurns()
         #: By name of the route; those of FRAME_ANSWERS and the login are besides.
         self._answers: Mapping[str, Answer] = {
             "getSession": login.show, "logout": login.logout, "getOverview": reads.overview, "getSeries": reads.series,
@@ -65,14 +69,20 @@ class ConsoleApi:
         async def handle(request: web.Request) -> web.StreamResponse:
             caller = await self._callers.caller(request)
             call = ConsoleCall(request, route, caller, self._state, self._reviewer)
-            if route.name in FRAME_ANSWERS:
-                return await self._of_frame(call)
-            answer = await self._answers[route.name](call)
-            if isinstance(answer, web.StreamResponse):
-                return answer
-            return await packed_response(request, {False: encoded(answer)})
+            if route.name in _LIMITED:
+                return await self._answered(call)
+            async with self._turns.turn(caller.person.name):
+                return await self._answered(call)
 
         return handle
+
+    async def _answered(self, call: ConsoleCall) -> web.StreamResponse:
+        if call.route.name in FRAME_ANSWERS:
+            return await self._of_frame(call)
+        answer = await self._answers[call.route.name](call)
+        if isinstance(answer, web.StreamResponse):
+            return answer
+        return await packed_response(call.request, {False: encoded(answer)})
 
     async def _of_frame(self, call: ConsoleCall) -> web.Response:
         """Answer from what is kept for this frame, these rights and this query."""

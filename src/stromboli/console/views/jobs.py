@@ -92,7 +92,9 @@ def whole_number(query: Mapping[str, str], name: str, default: int, highest: int
 
 def job_rows(view: PersonView, wanted: WantedRows) -> JobRowsPage:
     """Return a page of rows. Hidden jobs are counted without the conditions, so that no condition finds their names."""
-    chosen = [row for _, row in view.rows() if wanted.matches(row) and wanted.contains(row, _reason(view, row))]
+    matching = [row for _, row in view.rows() if wanted.matches(row)]
+    shown = _shown(view, {row.entry.reason for row in matching})
+    chosen = [row for row in matching if wanted.contains(row, shown[row.entry.reason])]
     chosen.sort(key=_SORTS[wanted.sort], reverse=wanted.is_descending)
     page = chosen[wanted.offset : wanted.offset + wanted.limit]
     return JobRowsPage(
@@ -101,14 +103,10 @@ def job_rows(view: PersonView, wanted: WantedRows) -> JobRowsPage:
     )  # fmt: skip
 
 
-def _reason(view: PersonView, row: ListedJob) -> str:
-    return view.text(row.entry.reason)
-
-
 def job_document(view: PersonView, row: ListedJob) -> ConsoleJob:
     """Return a job as `stromboli jobs` shows it."""
     document = msgspec.structs.asdict(row.entry.as_document())
-    return ConsoleJob(**{**document, "reason": _reason(view, row)}, owner=row.owner, kind=row.kind)
+    return ConsoleJob(**{**document, "reason": view.text(row.entry.reason)}, owner=row.owner, kind=row.kind)
 
 
 def job_table(view: PersonView) -> JobListing:
