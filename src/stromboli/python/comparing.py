@@ -46,6 +46,8 @@ def compare(
     numbers = list(range(1, seeds + 1)) if isinstance(seeds, int) else list(seeds)
     if not numbers:
         raise ValueError("a comparison needs at least one seed")
+    if len(set(numbers)) < len(numbers):
+        raise ValueError("a seed is named twice, and equal seeds give equal runs: name each once")
     is_parallel = all(policy.is_importable for policy in chosen)
     count = (workers or os.cpu_count() or 1) if is_parallel else 1
     with TemporaryDirectory(prefix="stromboli-") as path:

@@ -81,6 +81,7 @@ INVALID: dict[str, tuple[type[Exception], str, Callable[[], object]]] = {
     "option": (TypeError, "did you mean 'layout'", lambda: sb.simulate(sb.Trace.lublin(1), layuot="pool")),
     "layout": (ValueError, "is none of processors, nodes, pool", lambda: sb.simulate(sb.Trace.lublin(1), layout="x")),
     "names": (ValueError, "different names", lambda: sb.compare(sb.Trace.lublin(1), [EASY, EASY])),
+    "equal seeds": (ValueError, "name each once", lambda: sb.compare(sb.Trace.lublin(1), [EASY], seeds=[1, 2, 1])),
     "seeds": (ValueError, "at least one seed", lambda: sb.compare(sb.Trace.lublin(1), [EASY], seeds=0)),
 }
 

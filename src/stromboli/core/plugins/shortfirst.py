@@ -1,8 +1,9 @@
 """shortfirst: short jobs before long ones, with a limit for how much later ones may go first.
 
 Each job has a date: its creation, and a multiple of its run time, at most the limit. Jobs are ordered by date. No job
-goes before one that was created earlier by more than the limit, so that none waits indefinitely for shorter ones. The
-date does not change while a job waits, and neither does the order of two jobs.
+goes before one that was created earlier by more than the limit, so that none waits indefinitely for shorter ones; for
+jobs of unknown run time, `wholeCluster` is the limit. The date does not change while a job waits, and neither does the
+order of two jobs.
 """
 
 from __future__ import annotations

@@ -34,6 +34,10 @@ class VictimOrderArguments(ThrashGuardArguments):
 
     def applied_to(self, rules: PreemptionRules, session: Session) -> PreemptionRules:
         """Return rules with this order of victims."""
+        if self.max_evictions and not (self.victim_order == _LEAST_LOSS and self.eviction_memory.seconds):
+            warning = f"{rules.action}: maxEvictions has no effect without victimOrder: leastLoss and an evictionMemory"
+            if warning not in session.warnings:
+                session.warnings.append(warning)
         if self.victim_order == _YOUNGEST:
             return replace(rules, order=_youngest_first)
         if self.victim_order == _LEAST_LOSS:

@@ -25,6 +25,7 @@ def at(clock: str) -> str:
 
 NOON = {**namespace("clock"), "metadata": {"name": "clock", "uid": "clock", "creationTimestamp": at("12:00")}}
 CLASSES = [priority_class("high", 9), priority_class("low", 1)]
+ACTIONS = "enqueue, allocate, preempt"
 KEPT = plugin("gang", enablePreemptable=False, enableReclaimable=False, enableJobStarving=False)
 
 
@@ -40,7 +41,7 @@ def urgent(cpu: int = 1, count: int = 1) -> list[Manifest]:
 
 def case(name: str, *world: Any, evicts: str, binds: str, order: str = "leastLoss", **more: Any) -> Case:
     conf = configuration(
-        ["priority", KEPT], ["predicates"], actions="enqueue, allocate, preempt",
+        ["priority", KEPT], ["predicates"], actions=ACTIONS,
         arguments={"preempt": {"victimOrder": order}},
     )  # fmt: skip
     return Case(name, NOON, CLASSES, world, conf=conf, evicts=evicts.split(), binds=binds, **more)
@@ -132,6 +133,19 @@ def test_evictions_of_the_same_job_count(case: HistoryCase, action: str) -> None
     cluster._cluster.assumptions.note_evictions(past)
     victims = [eviction.task.job for eviction in cluster.decide().decisions.evictions]
     assert victims == [f"default/{case.victim}"]
+
+
+@pytest.mark.parametrize(("arguments", "warns"), [
+    ({"victimOrder": "leastLoss", "maxEvictions": 1}, True),
+    ({"evictionMemory": "1h", "maxEvictions": 1}, True),
+    ({"victimOrder": "leastLoss", "evictionMemory": "1h", "maxEvictions": 1}, False),
+])  # fmt: skip
+def test_limit_of_evictions_without_effect_is_a_warning(arguments: Mapping[str, object], warns: bool) -> None:
+    text = configuration(["priority", KEPT], ["predicates"], actions=ACTIONS, arguments={"preempt": arguments})
+    world = objects(flattened([NOON, CLASSES, *OLD_AND_YOUNG, urgent()]))
+    session = PlannedCluster(world, Program(parse_configuration(text, BUILT_IN), BUILT_IN)).decide()
+    warning = "preempt: maxEvictions has no effect without victimOrder: leastLoss and an evictionMemory"
+    assert session.warnings == [warning] * warns
 
 
 def test_reclaim_evicts_the_least_work() -> None:

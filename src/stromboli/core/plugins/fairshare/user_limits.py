@@ -51,7 +51,9 @@ class UserLimits:
             try:
                 limits[name.strip()] = self._amounts(amounts)
             except ValueError as error:
-                self._session.warnings.append(f"Queue {queue.name}: annotation {USER_LIMITS}: {name[:64]}: {error}")
+                self._session.warnings.append(
+                    f"Queue {queue.name}: annotation {USER_LIMITS}: {name[:64]}: {error}; the limit is ignored"
+                )
         return limits
 
     def _amounts(self, text: str) -> dict[int, int]:
@@ -60,7 +62,7 @@ class UserLimits:
         for part in text.split(","):
             name, separator, amount = (each.strip() for each in part.partition("="))
             if not separator:
-                raise ValueError(f"expected resource=amount, got {part.strip()[:64]!r}; the limit is ignored")
+                raise ValueError(f"expected resource=amount, got {part.strip()[:64]!r}")
             quantity, dimension = parse_quantity(amount, milli=counts_in_milli(name)), self._session.axis.find(name)
             if dimension is not None:
                 amounts[dimension] = quantity
