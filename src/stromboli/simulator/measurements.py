@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from stromboli.cluster.state.cluster import Cluster
 from stromboli.core.model.queues.queue import ROOT
-from stromboli.core.model.resources.resources import PODS
+from stromboli.core.model.resources.resources import PODS, hour_on_axis
 from stromboli.core.session.session import Session
 from stromboli.simulator.virtual_cluster import PodRemoval, PodStart
 
@@ -148,6 +148,18 @@ class SimulationMeasurements:
         queues = {name: None for look in self.usage for name in look.queues}
         by_queue = {name: self._sums([look.queues.get(name, {}) for look in self.usage], weights) for name in queues}
         return _parts(used, capacity), {name: _parts(sums, capacity) for name, sums in by_queue.items()}
+
+    def used_hours(self) -> dict[str, dict[str, float]]:
+        """Return by queue the hours of processors, of GiB of memory and storage, and of devices."""
+        weights = self._weights(self.start, self.end)
+        queues = {name: None for look in self.usage for name in look.queues}
+        return {
+            queue: {
+                name: amount / hour_on_axis(name)
+                for name, amount in self._sums([look.queues.get(queue, {}) for look in self.usage], weights).items()
+            }
+            for queue in queues
+        }
 
     def _weights(self, begin: float, end: float) -> NDArray[np.float64]:
         """Return the duration of each sample within the interval."""

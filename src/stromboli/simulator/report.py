@@ -61,7 +61,7 @@ def report_of(
         "cycles": measured.cycles,
         "waits": waits_of(records).as_plain(),
         "utilisation": {"mean": _rounded(used), "overTime": _over_time(measured)},
-        "queues": _queues(records, shares),
+        "queues": _queues(records, shares, measured.used_hours()),
         "jobs": {record.key: _job(record, why) for record in records},
         "timeline": [
             {"time": moment(each.moment), "what": each.what, "job": each.job, "pods": each.pods}
@@ -76,13 +76,16 @@ def in_order(timeline: Iterable[TimelineEntry]) -> list[TimelineEntry]:
     return sorted(timeline, key=lambda entry: entry.moment)
 
 
-def _queues(records: Sequence[JobTimeline], shares: Mapping[str, Mapping[str, float]]) -> dict[str, Any]:
+def _queues(
+    records: Sequence[JobTimeline], shares: Mapping[str, Mapping[str, float]], hours: Mapping[str, Mapping[str, float]]
+) -> dict[str, Any]:
     grouped = by_queue(records)
     return {
         name: {
             "waits": waits_of(grouped.get(name, ())).as_plain(),
             "waiting": sum(1 for record in grouped.get(name, ()) if record.started is None),
             "share": _rounded(shares.get(name, {})),
+            "usedHours": _rounded(hours.get(name, {})),
         }
         for name in sorted({*grouped, *shares})
     }

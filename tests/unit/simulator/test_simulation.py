@@ -195,6 +195,7 @@ def test_usage_is_weighted_by_time() -> None:
     used, queues = measured.mean_use(measured.start, measured.end)
     assert (minutes(measured.end), used["cpu"], queues["default"]["cpu"]) == (20, 0.75, 0.75)
     assert measured.mean_use(measured.start, measured.start + 600)[0]["cpu"] == 1.0
+    assert measured.used_hours()["default"]["cpu"] == pytest.approx(4 / 6 + 2 / 6)
 
 
 def test_report_has_all_measurements() -> None:

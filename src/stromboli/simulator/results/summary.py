@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import numpy as np
@@ -16,13 +16,16 @@ SLOWDOWN_BOUND = 10.0
 #: Upper bounds of the classes by GPUs of a job, or by processors if no job has GPUs.
 SIZE_BOUNDS = (1, 4, 16, 64, 256)
 
+#: What counts as one in hours, by resource: thousandths of processors and GPUs, and bytes of a GiB.
+_UNITS = {"cpu": 1000, "memory": 2**30, "gpu": 1000}
+
 Values = NDArray[np.float64]
 Selected = NDArray[np.bool_]
 
 
 def summary_of(run: SimulationRun) -> dict[str, Any]:
     """Return all statistics for JSON: the keys are stable, and keys may be added."""
-    table = run.jobs
+    table, used = run.jobs, used_of(run)
     return {
         "trace": run.trace,
         "policy": run.policy,
@@ -30,12 +33,12 @@ def summary_of(run: SimulationRun) -> dict[str, Any]:
         "nodes": len(run.nodes),
         "cycles": run.cycles,
         "seconds": _rounded(run.end - run.start),
-        **_figures(table, np.ones(len(table), dtype=np.bool_)),
+        **_figures(table, used, np.ones(len(table), dtype=np.bool_)),
         "makespan": _rounded(makespan_of(run)),
         "utilisation": utilisation_of(run),
-        "queues": {name: _figures(table, chosen) for name, chosen in groups_of(table, "queue")},
-        "users": {name: _figures(table, chosen) for name, chosen in groups_of(table, "user") if name},
-        "sizes": {name: _figures(table, chosen) for name, chosen in size_classes_of(table)},
+        "queues": {name: _figures(table, used, chosen) for name, chosen in groups_of(table, "queue")},
+        "users": {name: _figures(table, used, chosen) for name, chosen in groups_of(table, "user") if name},
+        "sizes": {name: _figures(table, used, chosen) for name, chosen in size_classes_of(table)},
         "rejected": dict(run.rejected),
     }
 
@@ -72,17 +75,23 @@ def makespan_of(run: SimulationRun) -> float:
 
 def utilisation_of(run: SimulationRun) -> dict[str, float]:
     """Return the fraction of each resource that pods held, from the first submission to the last event."""
-    table, span = run.jobs, run.end - run.start
+    span, used = run.end - run.start, used_of(run)
+    capacities = {name: sum(getattr(node, name) for node in run.nodes) for name in used}
+    return {
+        name: round(float(used[name].sum()) / (capacity * span), 6)
+        for name, capacity in capacities.items()
+        if capacity and span > 0
+    }
+
+
+def used_of(run: SimulationRun) -> dict[str, Values]:
+    """Return what each job used by resource, also in attempts that were interrupted: amounts times seconds."""
+    table = run.jobs
     jobs = table.attempt_column("job").astype(np.int64)
     ended = table.attempt_column("ended")
     held = np.where(np.isnan(ended), run.end, ended) - table.attempt_column("started")
-    used = {}
-    for name in ("cpu", "memory", "gpu"):
-        capacity = sum(getattr(node, name) for node in run.nodes)
-        if capacity and span > 0:
-            amounts = (table.column(name) * table.column("pods"))[jobs]
-            used[name] = round(float((amounts * held).sum()) / (capacity * span), 6)
-    return used
+    seconds = np.bincount(jobs, held, len(table))
+    return {name: np.asarray(table.column(name) * table.column("pods") * seconds, dtype=np.float64) for name in _UNITS}
 
 
 def groups_of(table: JobTable, name: str) -> Iterator[tuple[str, Selected]]:
@@ -110,7 +119,7 @@ def _class_name(low: float, bound: float) -> str:
     return f"{bound:g}" if bound == 1 else f"{low + 1:g}-{bound:g}"
 
 
-def _figures(table: JobTable, chosen: Selected) -> dict[str, Any]:
+def _figures(table: JobTable, used: Mapping[str, Values], chosen: Selected) -> dict[str, Any]:
     outcomes = table.column("outcome")[chosen]
     counts = np.bincount(outcomes, minlength=len(JobOutcome))
     sizes = sizes_of(table)[chosen]
@@ -123,6 +132,9 @@ def _figures(table: JobTable, chosen: Selected) -> dict[str, Any]:
         "preemptions": int(table.column("preemptions")[chosen].sum()),
         "failures": int(table.column("failures")[chosen].sum()),
         "lostHours": _rounded(float((table.column("lost")[chosen] * sizes).sum()) / 3600),
+        "usedHours": {
+            name: _rounded(float(seconds[chosen].sum()) / (3600 * _UNITS[name])) for name, seconds in used.items()
+        },
     }
 
 

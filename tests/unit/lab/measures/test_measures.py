@@ -35,6 +35,22 @@ def test_usage_is_the_mean_within_windows() -> None:
     }  # fmt: skip
 
 
+def test_used_hours_are_by_queue_and_user_with_interrupted_runs() -> None:
+    found = measures_of(simulated(TRACE, queues="queue"))
+    assert {name: each["usedHours"]["cpu"] for name, each in found["queues"].items()} == pytest.approx(
+        {"x": 4 * 150 / 3600, "y": 2 * 50 / 3600}, abs=1e-3
+    )
+    assert found["users"]["ann"]["usedHours"] == found["queues"]["x"]["usedHours"]
+    assert found["usedHours"]["cpu"] == pytest.approx(700 / 3600, abs=1e-3)
+    reclaim = configuration("priority", "predicates", "proportion", actions="allocate, reclaim")
+    trace = [*(job(name, 0, 3600, queue="a") for name in "wxyz"), *(job(name, 1800, 3600, queue="b") for name in "pq")]
+    run = simulated(trace, reclaim, queues="queue")
+    found = measures_of(run)
+    assert found["queues"]["a"]["lostHours"] == pytest.approx(1)
+    assert found["queues"]["a"]["usedHours"]["cpu"] == pytest.approx(4 + 1)
+    assert found["queues"]["b"]["usedHours"]["cpu"] == pytest.approx(2)
+
+
 def test_mean_within_windows_does_not_depend_on_their_number() -> None:
     run = simulated(TRACE)
     for count in (1, 3, 240):

@@ -54,6 +54,11 @@ def is_schedulable_name(name: str) -> bool:
     return bool(slash) and domain != "count" and not domain.startswith("requests.")
 
 
+def hour_on_axis(name: str) -> float:
+    """Return an hour of a processor, a GiB or a device, in the units of the axis times seconds."""
+    return 3600.0 * (2**30 if is_bytes(name) else 1) * (1000 if counts_in_milli(name) else 1)
+
+
 def short_name(name: str, is_one: bool = False) -> str:
     """Return a resource name for a short text: without its domain, and `GPUs` for every vendor's `gpu`."""
     last = name.rpartition("/")[2]

@@ -14,7 +14,7 @@ from typing import Annotated, Literal
 
 import msgspec
 
-from stromboli.core.model.resources.resources import counts_in_milli, is_bytes, short_name
+from stromboli.core.model.resources.resources import hour_on_axis, is_bytes, short_name
 from stromboli.core.model.values.times import date_of
 
 #: The annotation of a queue: a JSON array of budgets.
@@ -56,7 +56,7 @@ class Budget(msgspec.Struct, rename="camel", frozen=True, forbid_unknown_fields=
     @property
     def hour_on_axis(self) -> float:
         """The same in the units of the resource axis."""
-        return self.hour * (1000 if counts_in_milli(self.resource) else 1)
+        return hour_on_axis(self.resource)
 
     @property
     def scope(self) -> str:
