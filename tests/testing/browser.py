@@ -11,9 +11,12 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 import pytest
-from playwright.sync_api import Browser, Page, sync_playwright
+from playwright.sync_api import Browser, Page, expect, sync_playwright
 
 CHROMIUM = shutil.which("chromium")
+
+#: Milliseconds in which a page must show what is expected; browsers are slow while other tests run.
+expect.set_options(timeout=30_000)
 
 
 @dataclass(slots=True)
