@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import ipaddress
+import re
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
@@ -37,6 +38,21 @@ Exit codes:
 """
 
 
+_HOST = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*", re.IGNORECASE)
+_PROXY_HEADERS = {"proxy_user_header": "X-Forwarded-User", "proxy_group_header": "X-Forwarded-Groups"}
+
+
+class _HostName(click.ParamType[str]):
+    """A name as in the header `Host`, without a port."""
+
+    name = "host"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        if not _HOST.fullmatch(str(value)):
+            self.fail(f"{value!r} is not a name such as console.example.com, without scheme and port", param, ctx)
+        return str(value)
+
+
 class _Network(click.ParamType["Network"]):
     """An address, or a network such as 10.0.0.0/24."""
 
@@ -59,7 +75,7 @@ class _Network(click.ParamType["Network"]):
 )  # fmt: skip
 @certificate_options
 @setting(
-    "--allowed-host", "hosts", multiple=True, metavar="NAME",
+    "--allowed-host", "hosts", multiple=True, type=_HostName(), metavar="NAME",
     help="A name under which browsers reach the console. Repeatable; localhost and addresses are always allowed.",
 )  # fmt: skip
 @setting(
@@ -67,13 +83,11 @@ class _Network(click.ParamType["Network"]):
     help="The address of a proxy that authenticates people and names them in headers. Repeatable.",
 )  # fmt: skip
 @setting(
-    "--proxy-user-header",
-    default="X-Forwarded-User",
-    metavar="NAME",
+    "--proxy-user-header", default=_PROXY_HEADERS["proxy_user_header"], metavar="NAME",
     help="The header of trusted proxies with the user.",
-)
+)  # fmt: skip
 @setting(
-    "--proxy-group-header", default="X-Forwarded-Groups", metavar="NAME",
+    "--proxy-group-header", default=_PROXY_HEADERS["proxy_group_header"], metavar="NAME",
     help="Their header with the groups of the user, separated by commas.",
 )  # fmt: skip
 @conf_option("Default: that of the scheduler of the cluster, else the default configuration.")
@@ -125,6 +139,10 @@ def _settings(options: Mapping[str, Any]) -> ConsoleSettings:
         raise click.UsageError("--console-address is empty; use an address such as 127.0.0.1:8086")
     if options["listen_scheme"] == "http" and not parse_address(options["console_address"]).is_loopback:
         raise click.UsageError("--listen-scheme http needs a loopback address: tokens would be readable on the network")
+    for name, usual in _PROXY_HEADERS.items():
+        if options[name] != usual and not options["proxies"]:
+            option = name.replace("_", "-")
+            raise click.UsageError(f"--{option} has no effect without --trusted-proxy; name the address of the proxy")
     policy = None if options["conf"] is None else read_configuration_text(options["conf"])
     program_of = program_factory(options["plugins"])
     if policy is not None:
