@@ -13,9 +13,9 @@ from typing import Any
 
 from stromboli.cluster.dump.contents import contents_of
 from stromboli.cluster.dump.dump import Dump
-from stromboli.cluster.ingest.ingest import Ingest
 from stromboli.cluster.ingest.kinds import WATCHED_OPTIONAL, WATCHED_REQUIRED, is_relevant
 from stromboli.cluster.state.cluster import SCHEDULER_NAMES, Cluster
+from stromboli.console.cache.shared_parts import SharingIngest
 from stromboli.core.config.configuration import DEFAULT_TEXT
 from stromboli.core.session.program import Program
 from stromboli.kube.client.api_errors import RequestFailed
@@ -69,7 +69,7 @@ class ConsoleCache:
             names, self.program.class_labels, self.program.class_annotations,
             seed=int(found.option("--seed") or 0), default_queue=found.option("--default-queue") or DEFAULT_QUEUE,
         )  # fmt: skip
-        self.ingest = Ingest(self.cluster, self._object_changed)
+        self.ingest = SharingIngest(self.cluster, self._object_changed)
         self._reflectors = [
             *(Reflector(self.client, resource, self.ingest) for resource in WATCHED_REQUIRED),
             *(Reflector(self.client, resource, self.ingest, optional=True) for resource in WATCHED_OPTIONAL),
