@@ -57,6 +57,12 @@ def test_budget_of_users(user: str, expected: dict[str, float]) -> None:
     assert starts(trace, queue_with("research", {"hours": 1, "period": "day", "user": user}), nodes=4) == expected
 
 
+def test_jobs_without_a_user_count_as_those_of_one() -> None:
+    trace = [one("a", 0, 2, user="ana"), one("b", 1, 1), one("c", 2, 0.5), one("d", 3, 0.5, user="ben")]
+    found = starts(trace, queue_with("research", {"hours": 1, "period": "day", "user": "*"}), nodes=4)
+    assert found == {"a": 0, "b": 1, "c": 24, "d": 3}
+
+
 def test_grace_and_carry_over_extend_a_budget() -> None:
     trace = [one("a", 0, 1), one("b", 1, 1), one("c", 2, 1)]
     assert starts(trace, queue_with("research", {"hours": 1, "period": "day", "grace": 1}))["c"] == 24

@@ -148,7 +148,8 @@ class BudgetPlugin(Plugin):
 
     def _hours_since(self, moment: float, owner: str, budget: Budget, holder: BudgetHolder, dimension: int) -> float:
         usage = self._session.past_usage(UsageDecay(form=WindowForm.SINCE, origin=moment))
-        used = usage.of(self._families[owner], holder.user, holder.namespace)
+        user, namespace = holder.user if budget.user else None, holder.namespace if budget.namespace else None
+        used = usage.of(self._families[owner], user, namespace)
         return float(used[dimension]) / budget.hour_on_axis
 
 

@@ -19,7 +19,7 @@ class BudgetEvents:
     def announce(self, states: Sequence[BudgetState]) -> None:
         """Announce thresholds that have been reached since."""
         for state in states:
-            key = state.queue, state.budget.scope, str(state.holder)
+            key = state.queue, state.budget.scope, state.subject
             since, before = self._announced.get(key, (state.since, 0))
             reached = state.warning
             if since != state.since:

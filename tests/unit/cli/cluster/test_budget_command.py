@@ -63,6 +63,12 @@ async def test_budgets_are_set_replaced_shown_and_removed(server: ApiServer, tmp
         assert BUDGETS not in ((await client.get(QUEUES, "science")).metadata.annotations or {})
 
 
+async def test_jobs_without_a_user_are_shown_apart(server: ApiServer, tmp_path: Path) -> None:
+    await run(tmp_path, "set", "production", "--hours", "4", "--user", "*")
+    result = await shown(tmp_path, "production")
+    assert "production  no user  GPUs" in result.stdout
+
+
 async def test_invalid_annotation_and_unknown_queue_are_reported(server: ApiServer, tmp_path: Path) -> None:
     async with Client(server.connection) as client:
         await client.patch(QUEUES, "research", {"metadata": {"annotations": {BUDGETS: "[1]"}}})

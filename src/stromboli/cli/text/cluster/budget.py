@@ -33,7 +33,7 @@ def _echo_table(states: Sequence[BudgetState]) -> None:
     for state in states:
         budget = state.budget
         table.add(
-            state.queue, str(state.holder) or "all", short_name(budget.resource), budget.period, f"{state.used:.1f}",
+            state.queue, state.subject or "all", short_name(budget.resource), budget.period, f"{state.used:.1f}",
             f"{state.limit:.1f}", f"{state.percent:.0f}", budget.over, _state(state),
         )  # fmt: skip
     echo_table(table)

@@ -100,6 +100,12 @@ class BudgetState:
     since: float
 
     @property
+    def subject(self) -> str:
+        """The text that distinguishes the holder; empty for all. Jobs without a user count as those of one."""
+        unknown = "no user" if self.budget.user == EACH and not self.holder.user else ""
+        return ", ".join(filter(None, (unknown, str(self.holder))))
+
+    @property
     def is_exhausted(self) -> bool:
         """Report whether the budget and its grace are used up."""
         return self.used >= self.limit + self.budget.grace
@@ -115,7 +121,7 @@ class BudgetState:
 
     def __str__(self) -> str:
         name = short_name(self.budget.resource)
-        of = f" of {self.holder}" if str(self.holder) else ""
+        of = f" of {self.subject}" if self.subject else ""
         this = {DAY: "today", WEEK: "this week", MONTH: "this month"}[self.budget.period]
         return f"{self.used:.1f} of {self.limit:.1f} hours of {name}{of} are used {this}"
 

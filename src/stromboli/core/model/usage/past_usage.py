@@ -46,7 +46,7 @@ class AccountTable:
         self.queues, self.users, self.namespaces = PlaceNumbers(), PlaceNumbers(), PlaceNumbers()
         self._amounts: UsageVector = np.zeros((0, 0))
         #: By queues, user and namespace: the number of accounts that were looked at, and those that match.
-        self._rows: dict[tuple[tuple[str, ...], str, str], tuple[int, list[int]]] = {}
+        self._rows: dict[tuple[tuple[str, ...], str | None, str | None], tuple[int, list[int]]] = {}
 
     def __len__(self) -> int:
         return len(self.accounts)
@@ -65,12 +65,12 @@ class AccountTable:
             self.names.setdefault(name, len(self.names))
         return number
 
-    def rows_of(self, queues: tuple[str, ...], user: str, namespace: str) -> Sequence[int]:
-        """Return the accounts of queues, of a user and of a namespace; an empty name stands for all."""
+    def rows_of(self, queues: tuple[str, ...], user: str | None, namespace: str | None) -> Sequence[int]:
+        """Return the accounts of queues, of a user and of a namespace; None stands for all."""
         seen, rows = self._rows.get((queues, user, namespace), (0, []))
         for row in range(seen, len(self.accounts)):
             account = self.accounts[row]
-            if account.queue in queues and user in ("", account.user) and namespace in ("", account.namespace):
+            if account.queue in queues and user in (None, account.user) and namespace in (None, account.namespace):
                 rows.append(row)
         self._rows[queues, user, namespace] = len(self.accounts), rows
         return rows
@@ -107,8 +107,10 @@ class PastUsage:
     def empty(cls, size: int) -> PastUsage:
         return cls(AccountTable(), np.zeros(0), {}, size)
 
-    def of(self, queues: Sequence[str], user: str = "", namespace: str = "") -> UsageVector:
-        """Return what was charged to any of these queues, of one user and of one namespace if they are named."""
+    def of(self, queues: Sequence[str], user: str | None = None, namespace: str | None = None) -> UsageVector:
+        """Return what was charged to any of these queues, of one user and of one namespace if they are named. An empty
+        user is that of unknown users.
+        """
         rows = [row for row in self._table.rows_of(tuple(queues), user, namespace) if row < len(self._seconds)]
         found: UsageVector = self._used[rows].sum(axis=0)
         return found
