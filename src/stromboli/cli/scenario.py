@@ -175,10 +175,11 @@ class Scenario:
 
         try:
             if self.dump is not None:
-                return replay(self.dump, self.program, self.cycles)
+                return replay(self.dump, self.program, self.cycles, self.past_usage)
             return make_plan(
                 self.objects, self.program, cycles=self.cycles, seed=self.seed, scheduler_names=self.scheduler_names,
                 shard=self.shard, now=self.now, default_queue=self.default_queue, node_selector=self.node_selector,
+                past_usage=self.past_usage,
             )  # fmt: skip
         except PluginFailure as error:
             raise plugin_failure(error) from error

@@ -13,6 +13,7 @@ from stromboli.core.model.reasons import PODS_MISSING, Code, Reason
 from stromboli.core.model.resources.resources import ResourceAxis
 from stromboli.core.model.snapshot import Snapshot
 from stromboli.core.model.tasks.task import OCCUPYING_STATUSES
+from stromboli.core.model.usage.ledger import UsageLedger
 from stromboli.core.session.decision_records import DecisionRecords, EvictionRecord, PreemptionFailure
 from stromboli.core.session.program import Program
 from stromboli.core.session.session import Session
@@ -156,12 +157,14 @@ def make_plan(
     now: float | None = None,
     default_queue: str = DEFAULT_QUEUE,
     node_selector: Mapping[str, Collection[str]] | None = None,
+    past_usage: UsageLedger | None = None,
 ) -> SchedulingPlan:
     """Run cycles over manifests at a time, by default the latest time of the objects, and return the plan."""
     cluster = PlannedCluster(
         objects, program, scheduler_names=scheduler_names, seed=seed, shard=shard, now=now,
         default_queue=default_queue, node_selector=node_selector,
     )  # fmt: skip
+    cluster.include_past(past_usage)
     return plan_in(cluster, program, cycles)
 
 

@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from stromboli.cluster.dump.dump import Dump
+from stromboli.core.model.usage.ledger import UsageLedger
 from stromboli.core.session.program import Program
 from stromboli.core.session.session import Session
 from stromboli.kube import KubeObject
@@ -29,9 +30,11 @@ def recorded_decisions(session: Session) -> dict[str, Any]:
     }
 
 
-def replay(dump: Dump, program: Program, cycles: int = 1) -> SchedulingPlan:
+def replay(dump: Dump, program: Program, cycles: int = 1, past_usage: UsageLedger | None = None) -> SchedulingPlan:
     """Run the cycle of a dump; its decisions take effect before further cycles."""
-    return plan_in(PlannedCluster.of_contents(dump.contents, program, dump.now), program, cycles)
+    cluster = PlannedCluster.of_contents(dump.contents, program, dump.now)
+    cluster.include_past(past_usage)
+    return plan_in(cluster, program, cycles)
 
 
 def changed_decisions(recorded: Mapping[str, Any], plan: SchedulingPlan) -> list[str]:

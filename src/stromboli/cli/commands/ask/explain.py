@@ -12,6 +12,7 @@ from stromboli.cli.completion import complete_jobs
 from stromboli.cli.job_names import named_job
 from stromboli.cli.options.settings import output_option
 from stromboli.cli.output import Failure, Printout
+from stromboli.cli.past_usage import past_usage_option, with_past_usage
 from stromboli.cli.plan_output import explanation_printout
 from stromboli.cli.scenario import WAITING, Scenario, read_scenario, scenario_options
 from stromboli.planner.job_names import JobNames
@@ -65,9 +66,10 @@ def _size(path: str) -> int:
 @click.command(epilog=_EPILOG)
 @scenario_options
 @output_option()
+@past_usage_option()
 @asking_options
 @click.argument("job", shell_complete=_complete_job)
-def explain(output: str, job: str, **options: Any) -> None:
+def explain(output: str, job: str, history_address: str, **options: Any) -> None:
     """Show why a job waits, and what would let it start.
 
     JOB is a PodGroup or one of its pods: NAMESPACE/NAME, the name alone if it is unique, or a line of plan -o name.
@@ -80,6 +82,7 @@ def explain(output: str, job: str, **options: Any) -> None:
 
     with asking_scheduler(Question("jobs/explanation", "", job, output), options):
         scenario = read_scenario(**options)
+        scenario = with_past_usage(scenario, {**options, "history_address": history_address})
         _reject_without_known_pods(scenario, job)
         printout, waits = explained(scenario, job)
         printout.echo(output)

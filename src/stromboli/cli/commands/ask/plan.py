@@ -7,9 +7,10 @@ from typing import Any
 import click
 
 from stromboli.cli.answers.asking import asking_options, asking_scheduler, switches
-from stromboli.cli.forecasting import forecast_of, learned_option
+from stromboli.cli.forecasting import forecast_of
 from stromboli.cli.options.settings import output_option
 from stromboli.cli.output import Printout
+from stromboli.cli.past_usage import past_usage_option, with_past_usage
 from stromboli.cli.plan_output import plan_printout
 from stromboli.cli.scenario import WAITING, Scenario, read_scenario, scenario_options
 
@@ -41,7 +42,7 @@ Exit codes:
 @output_option()
 @click.option("--explain", is_flag=True, help="Also explain every job that waits or searched for a domain.")
 @click.option("--when", is_flag=True, help="Also show when the waiting jobs are expected to start, as in forecast.")
-@learned_option
+@past_usage_option(", and with --when run times")
 @asking_options
 def plan(output: str, explain: bool, when: bool, history_address: str, **options: Any) -> None:
     """Show what the scheduler would do with a job, or with all.
@@ -55,6 +56,7 @@ def plan(output: str, explain: bool, when: bool, history_address: str, **options
     question = Question("plans", "", output=output, parameters=switches(explain=explain, when=when))
     with asking_scheduler(question, options):
         scenario = read_scenario(**options)
+        scenario = with_past_usage(scenario, {**options, "history_address": history_address})
         printout, is_complete = planned(scenario, history_address, explain=explain, when=when)
         printout.echo(output)
         if not is_complete:
