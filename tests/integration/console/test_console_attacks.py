@@ -73,10 +73,11 @@ async def test_request_of_another_site_is_rejected(
 async def test_login_of_another_site_is_rejected(console: ConsoleServer) -> None:
     client = ConsoleClient(console)
     for headers in ({"Origin": "https://evil.example"}, {"Sec-Fetch-Site": "cross-site"}):
-        status, _, answered = await client.send("POST", "/api/session", {"code": CODE}, headers=headers)
+        status, body, answered = await client.send("POST", "/api/session", {"code": CODE}, headers=headers)
         assert (status, "Set-Cookie" in answered) == (403, False)
-    for body in ({"code": "wrong"}, {"token": "wrong"}, {}, {"code": ""}):
-        assert (await client.send("POST", "/api/session", body))[0] == 401, body
+        assert (b"a proxy must pass on Host" in body) is ("Origin" in headers)
+    for login in ({"code": "wrong"}, {"token": "wrong"}, {}, {"code": ""}):
+        assert (await client.send("POST", "/api/session", login))[0] == 401, login
 
 
 @pytest.mark.parametrize(

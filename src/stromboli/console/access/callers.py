@@ -122,4 +122,5 @@ def check_origin(request: web.BaseRequest) -> None:
         raise RequestRejected("requests of other sites are rejected")
     origin = request.headers.get("Origin")
     if origin is not None and urlsplit(origin).netloc.lower() != request.host.lower():
-        raise RequestRejected("requests of other sites are rejected: Origin differs from Host")
+        message = f"Origin {origin[:80]!r} differs from Host {request.host[:80]!r}; a proxy must pass on Host"
+        raise RequestRejected(f"requests of other sites are rejected: {message}")
