@@ -6,17 +6,15 @@ in other modules have loops of their own. A module with these fixtures has no su
 
 from __future__ import annotations
 
+import contextlib
 import shutil
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 import pytest
-from playwright.sync_api import Browser, Page, expect, sync_playwright
+from playwright.sync_api import Browser, Page, sync_playwright
 
 CHROMIUM = shutil.which("chromium")
-
-#: Milliseconds in which a page must show what is expected; browsers are slow while other tests run.
-expect.set_options(timeout=30_000)
 
 
 @dataclass(slots=True)
@@ -43,8 +41,8 @@ class WatchedPage:
             self.requests.append(url)
 
 
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
+@contextlib.contextmanager
+def running_browser() -> Iterator[Browser]:
     if CHROMIUM is None:
         pytest.skip("no chromium is installed (apt-get install chromium)")
     with sync_playwright() as driver:
@@ -52,6 +50,12 @@ def browser() -> Iterator[Browser]:
         started = driver.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
         yield started
         started.close()
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    with running_browser() as started:
+        yield started
 
 
 @pytest.fixture
