@@ -34,6 +34,8 @@ from stromboli.visibility.snapshots import Snapshots
 _RATE, _BURST = 100.0, 200
 _MAX_CONNECTIONS = 500
 _COOKIE = "stromboli"
+#: Streams over TLS end with an exchange, for which the loop has to run.
+_SECONDS_TO_CLOSE = 0.1
 
 
 class ConsoleServer(ServerThread):
@@ -59,7 +61,10 @@ class ConsoleServer(ServerThread):
 
     async def serve(self, stack: contextlib.AsyncExitStack) -> None:
         settings, certificate = self._settings, self._certificate
-        client = await stack.enter_async_context(Client(settings.connect()))
+        connection = settings.connect()
+        if connection.ssl is not None:
+            stack.push_async_callback(asyncio.sleep, _SECONDS_TO_CLOSE)
+        client = await stack.enter_async_context(Client(connection))
         reviewing = await stack.enter_async_context(Client(settings.connect(), qps=_RATE, burst=_BURST))
         cycles = SchedulerCycles(client) if settings.cycles is None else settings.cycles
         state, reviews = ConsoleState(client, settings, cycles), PersonReviews(reviewing)
