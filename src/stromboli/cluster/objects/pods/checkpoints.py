@@ -3,22 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from math import inf
 
-from stromboli.core.model.values.times import parse_duration
+from stromboli.cluster.objects.pods.declared_durations import declared_duration, duration_warning
 from stromboli.kube.objects import timestamps
 from stromboli.kube.objects.timestamps import CHECKPOINT_INTERVAL, LAST_CHECKPOINT
 
 
 def checkpoint_interval_of(annotations: Mapping[str, str]) -> float:
     """Seconds; infinite if no valid interval is declared."""
-    text = annotations.get(CHECKPOINT_INTERVAL)
-    if text is None:
-        return inf
-    try:
-        return parse_duration(text)
-    except ValueError:
-        return inf
+    return declared_duration(annotations, CHECKPOINT_INTERVAL)
 
 
 def last_checkpoint_of(annotations: Mapping[str, str]) -> float:
@@ -28,14 +21,8 @@ def last_checkpoint_of(annotations: Mapping[str, str]) -> float:
 
 def checkpoint_warning(annotations: Mapping[str, str]) -> str:
     """Return why an annotation is invalid; empty if both are valid."""
-    interval, last = annotations.get(CHECKPOINT_INTERVAL), annotations.get(LAST_CHECKPOINT)
+    last = annotations.get(LAST_CHECKPOINT)
     if last is not None and timestamps.seconds_of(last) is None:
         form = "is not a time; write one such as 2026-01-31T12:00:00Z"
         return f"metadata.annotations[{LAST_CHECKPOINT}]: {last[:64]!r} {form}; annotation ignored"
-    if interval is None:
-        return ""
-    try:
-        parse_duration(interval)
-    except ValueError as error:
-        return f"metadata.annotations[{CHECKPOINT_INTERVAL}]: {error}; annotation ignored"
-    return ""
+    return duration_warning(annotations, CHECKPOINT_INTERVAL)

@@ -9,7 +9,7 @@ from __future__ import annotations
 from math import inf
 
 from stromboli import kube
-from stromboli.core.model.values.times import parse_duration
+from stromboli.cluster.objects.pods.declared_durations import declared_duration, duration_warning
 from stromboli.kube.objects.timestamps import RUN_TIME
 
 
@@ -20,13 +20,7 @@ def run_time_of(pod: kube.Pod) -> float:
 
 def declared_run_time_of(pod: kube.Pod) -> float:
     """The expected run time by the annotation; infinite without a valid one."""
-    text = (pod.metadata.annotations or {}).get(RUN_TIME)
-    if text is None:
-        return inf
-    try:
-        return parse_duration(text)
-    except ValueError:
-        return inf
+    return declared_duration(pod.metadata.annotations, RUN_TIME)
 
 
 def limit_of(pod: kube.Pod) -> float:
@@ -37,11 +31,4 @@ def limit_of(pod: kube.Pod) -> float:
 
 def run_time_warning(pod: kube.Pod) -> str:
     """Return why the annotation is invalid; empty if it is valid."""
-    text = (pod.metadata.annotations or {}).get(RUN_TIME)
-    if text is None:
-        return ""
-    try:
-        parse_duration(text)
-    except ValueError as error:
-        return f"metadata.annotations[{RUN_TIME}]: {error}; annotation ignored"
-    return ""
+    return duration_warning(pod.metadata.annotations, RUN_TIME)
