@@ -16,8 +16,6 @@ if TYPE_CHECKING:
     from stromboli.core.config.yaml_lines import YamlNode
 
 _KEYS = ("currency", "prices")
-_GIBIBYTE = 2**30
-_HOUR = 3600
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,9 +34,9 @@ class PriceList:
 
 def unit_hours(resource: str, seconds: Fraction) -> Fraction:
     """Return the hours of units of a resource: processors, gibibytes, devices."""
-    from stromboli.core.model.resources.resources import is_bytes
+    from stromboli.core.model.resources.resources import unit_hour
 
-    return seconds / (_HOUR * (_GIBIBYTE if is_bytes(resource) else 1))
+    return seconds / unit_hour(resource)
 
 
 class PriceFile(click.ParamType[PriceList]):

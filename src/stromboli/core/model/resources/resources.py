@@ -54,9 +54,14 @@ def is_schedulable_name(name: str) -> bool:
     return bool(slash) and domain != "count" and not domain.startswith("requests.")
 
 
+def unit_hour(name: str) -> int:
+    """Return an hour of a processor, a GiB or a device, in processors, bytes or devices times seconds."""
+    return 3600 * (2**30 if is_bytes(name) else 1)
+
+
 def hour_on_axis(name: str) -> float:
-    """Return an hour of a processor, a GiB or a device, in the units of the axis times seconds."""
-    return 3600.0 * (2**30 if is_bytes(name) else 1) * (1000 if counts_in_milli(name) else 1)
+    """Return the same in the units of the axis times seconds."""
+    return float(unit_hour(name) * (1000 if counts_in_milli(name) else 1))
 
 
 def short_name(name: str, is_one: bool = False) -> str:
