@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
+from stromboli.kube.objects.meta import SUBDOMAIN
+
 #: Short names of labels.
 SHORT_NAMES = {
     "region": "topology.kubernetes.io/region",
@@ -15,7 +17,6 @@ SHORT_NAMES = {
 }
 DEFAULT_KEYS = "zone,block,rack"
 
-_PREFIX = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*")
 _NAME = re.compile(r"[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?")
 _MAX_PREFIX = 253
 
@@ -54,7 +55,7 @@ def _key(text: str, topology: int) -> Key:
         label = SHORT_NAMES.get(text, text)
         name = text if text in SHORT_NAMES else label.rpartition("/")[2]
     prefix, slash, last = label.rpartition("/")
-    is_label = _NAME.fullmatch(last) and (not slash or (_PREFIX.fullmatch(prefix) and len(prefix) <= _MAX_PREFIX))
+    is_label = _NAME.fullmatch(last) and (not slash or (SUBDOMAIN.fullmatch(prefix) and len(prefix) <= _MAX_PREFIX))
     if not is_label or not _NAME.fullmatch(name):
         short_names = ", ".join(SHORT_NAMES)
         raise DiscoveryKeyError(

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from stromboli import __version__
 from stromboli.controllers.names import CONTROLLERS
 from stromboli.core.config.configuration import DEFAULT_TEXT
+from stromboli.kube.objects.meta import SUBDOMAIN
 
 NAME = "stromboli"
 """The name of an installation, and prefix of its objects."""
@@ -36,7 +37,6 @@ API_SERVER_PORTS = (443, 6443)
 """The port of the service `kubernetes`, and the usual one of API servers behind it."""
 
 _NAMESPACE = re.compile(r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?")
-_SCHEDULER = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*")
 _SIZE = re.compile(r"[1-9][0-9]{0,5}(Mi|Gi|Ti)")
 _IMAGE = re.compile(r"[\w][\w./:@-]*")
 _LABEL = re.compile(r"([a-z0-9.-]+/)?\w([\w.-]{0,61}\w)?=(\w([\w.-]{0,61}\w)?)?", re.ASCII)
@@ -99,14 +99,14 @@ class Installation:
                 "--image", f"{self.image!r} is not a valid image; write one like registry/stromboli:{__version__}"
             )
         for name in self.scheduler_names:
-            if not _SCHEDULER.fullmatch(name) or len(name) > 253:
+            if not SUBDOMAIN.fullmatch(name) or len(name) > 253:
                 raise InvalidChoice(
                     "--scheduler-name",
                     f"{name!r} is not a valid scheduler name; use lower-case letters, digits, hyphens and dots, "
                     "with a letter or digit at both ends",
                 )
         for host in self.console_hosts:
-            if not _SCHEDULER.fullmatch(host):
+            if not SUBDOMAIN.fullmatch(host):
                 raise InvalidChoice("--console-host", f"{host!r} is not a DNS name such as console.example.com")
         if self.console_hosts and not self.console:
             raise InvalidChoice("--console-host", "has no effect without --with-console; add it")
@@ -127,5 +127,5 @@ class Installation:
             )
         if self.history_secret and self.history_storage:
             raise InvalidChoice("--history-secret", "contradicts --history-storage; leave one of them out")
-        if self.history_secret and not _SCHEDULER.fullmatch(self.history_secret):
+        if self.history_secret and not SUBDOMAIN.fullmatch(self.history_secret):
             raise InvalidChoice("--history-secret", f"{self.history_secret!r} is not a valid name of a Secret")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from sys import intern
 
 from stromboli import kube
 from stromboli.kube.objects import native
@@ -14,17 +15,19 @@ _GENERATED = "podgroup-"
 
 
 def job_key_of(pod: kube.Pod) -> str | None:
-    """The group of a pod, always in the pod's namespace: the annotated one, or a native group."""
+    """The group of a pod, always in the pod's namespace: the annotated one, or a native group. All members share one
+    string: it is compared very often.
+    """
     namespace = pod.metadata.namespace
     if name := (pod.metadata.annotations or {}).get(GROUP_NAME):
-        return f"{namespace}/{name}"
+        return intern(f"{namespace}/{name}")
     group = pod.spec.scheduling_group
     return native_key(namespace, group.pod_group_name) if group is not None and group.pod_group_name else None
 
 
 def native_key(namespace: str, name: str) -> str:
     """The key of a native group. Object names contain no colon, so no other group has such a key."""
-    return f"{namespace}/{native.GROUP}:{name}"
+    return intern(f"{namespace}/{native.GROUP}:{name}")
 
 
 def is_native(key: str) -> bool:

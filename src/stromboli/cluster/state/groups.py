@@ -6,6 +6,7 @@ A phase that is being written counts until it is written: a phase that arrives b
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
+from sys import intern
 from typing import Any
 
 from stromboli import kube
@@ -63,7 +64,7 @@ class Groups(Mapping[str, kube.PodGroup]):
         self.remove(as_group(group))
 
     def apply(self, group: kube.PodGroup) -> None:
-        key = group.key
+        key = intern(group.key)
         known = self._groups.get(key)
         self._groups[key] = group
         is_another = known is not None and known.metadata.uid != group.metadata.uid

@@ -12,7 +12,7 @@ import secrets
 import time
 from collections import Counter, deque
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from stromboli.console.cache.cache import ConsoleCache
 from stromboli.console.cache.job_rows import JobRows, ListedJob
@@ -127,7 +127,10 @@ class ConsoleFrames:
             *([QUEUES] if list(queues) != list(before.queues) else []),
             *([NODES] if not _same_nodes(nodes, before.nodes) else []),
         ]
+        if is_new and before.session is not None:
+            _empty(before.session)
         if not (changed or problem != before.problem or pods != before.waiting_pods or not before.version):
+            self.current = replace(before, session=session)
             return
         version = before.version + 1
         self._deltas.append(delta)
@@ -150,6 +153,12 @@ class ConsoleFrames:
             return Session(snapshot, program, uid="console", seed=cluster.seed), ""
         except PluginFailure as error:
             return before.session, str(error)
+
+
+def _empty(session: Session) -> None:
+    """Free most of a session at once. It is cyclic, so that the rest waits for the collector."""
+    for table in (session.jobs, session.refusals, session.waiting, session.admissible):
+        table.clear()
 
 
 def _delta(before: ConsoleFrame, rows: Mapping[str, ListedJob], positions: Mapping[str, int | None]) -> JobDelta:

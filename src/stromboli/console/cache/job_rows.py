@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from stromboli import kube
 from stromboli.cluster.objects.priority_classes import Priorities
@@ -17,6 +17,8 @@ class ListedJob:
     """A row of the list of jobs. Rows are replaced and never edited, except for the place in the queue."""
 
     entry: JobEntry
+    #: What it was made from.
+    group: kube.PodGroup = field(compare=False, repr=False)
     #: The user by the owner label, and the kind of the workload.
     owner: str
     kind: str
@@ -35,20 +37,20 @@ class JobRows:
     def __init__(self, owner_label: str) -> None:
         self._owner_label = owner_label
         self._priorities: Priorities | None = None
-        self._known: dict[str, tuple[kube.PodGroup, ListedJob]] = {}
+        self._known: dict[str, ListedJob] = {}
 
     def update(self, cluster: Cluster) -> dict[str, ListedJob]:
         """Return the rows of the groups of the cluster, in the order of namespaces and names."""
         priorities = cluster.priority_classes.priorities
         known = self._known if priorities == self._priorities else {}
-        self._priorities, self._known = priorities, {}
+        self._priorities, rows = priorities, list[ListedJob]()
         for key, group in cluster.groups.items():
             before = known.get(key)
-            row = before[1] if before is not None and before[0] is group else self._row(cluster, group)
-            self._known[key] = group, row
-        rows = {key: row for key, (_, row) in self._known.items()}
-        with_positions([row.entry for row in rows.values()], lambda entry: (-entry.priority, entry.created, entry.key))
-        return dict(sorted(rows.items(), key=lambda each: (each[1].entry.namespace, each[1].entry.name, each[0])))
+            rows.append(before if before is not None and before.group is group else self._row(cluster, group))
+        with_positions([row.entry for row in rows], lambda entry: (-entry.priority, entry.created, entry.key))
+        rows.sort(key=lambda row: (row.entry.namespace, row.entry.name, row.entry.key))
+        self._known = {row.entry.key: row for row in rows}
+        return self._known
 
     def _row(self, cluster: Cluster, group: kube.PodGroup) -> ListedJob:
         assert self._priorities is not None, "rows are updated"  # noqa: S101
@@ -57,4 +59,4 @@ class JobRows:
         labels = [(each.metadata.labels or {}).get(self._owner_label, "") for each in (group, *pods)]
         owners = group.metadata.owner_references or ()
         kind = next((owner.kind or "" for owner in owners), "PodGroup")
-        return ListedJob(entry, next(filter(None, labels), ""), kind)
+        return ListedJob(entry, group, next(filter(None, labels), ""), kind)

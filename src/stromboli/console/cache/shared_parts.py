@@ -14,7 +14,7 @@ from stromboli.cluster.ingest.ingest import Ingest
 from stromboli.kube.objects.meta import KubeCondition, TopLevel
 
 #: Parts that are remembered; then the table begins again, so that those of objects that are gone are freed.
-_MAX_PARTS = 20_000
+_MAX_PARTS = 5_000
 _METADATA = ("labels", "annotations", "owner_references", "finalizers", "creation_timestamp")
 
 
@@ -26,6 +26,7 @@ class SharedParts:
         """Replace parts of a new object by equal ones of earlier objects."""
         metadata = entry.metadata
         metadata.namespace = intern(metadata.namespace)
+        self._share_fields(entry, ("api_version", "kind"))
         self._share_fields(metadata, _METADATA)
         for part in (getattr(entry, "spec", None), getattr(entry, "status", None)):
             if isinstance(part, msgspec.Struct):
@@ -33,6 +34,7 @@ class SharedParts:
                     if isinstance(condition, KubeCondition):
                         self._share_fields(condition, condition.__struct_fields__)
                 self._share_fields(part, part.__struct_fields__)
+        self._share_fields(entry, tuple(name for name in ("spec", "status") if hasattr(entry, name)))
 
     def _share_fields(self, owner: msgspec.Struct, names: tuple[str, ...]) -> None:
         for name in names:

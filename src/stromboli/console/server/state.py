@@ -55,6 +55,7 @@ class ConsoleState:
         async with asyncio.TaskGroup() as group:
             group.create_task(cache.run())
             await cache.wait_until_synced()
+            cache.cluster.cluster_state()
             settings.release_memory()
             frames = ConsoleFrames(cache, settings.owner_label, after_frame=settings.release_memory)
             series = FigureSeries(frames)

@@ -6,9 +6,14 @@ readers write `pod.spec.containers or ()`. The exceptions: `metadata`, `spec` an
 object's name, namespace and uid are strings.
 """
 
+import re
+from sys import intern
 from typing import Annotated, ClassVar
 
 import msgspec
+
+#: The names of most objects, and those of hosts: DNS subdomains, of at most 253 characters.
+SUBDOMAIN = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*")
 
 Int32 = Annotated[int, msgspec.Meta(ge=-(2**31), le=2**31 - 1)]
 Int64 = Annotated[int, msgspec.Meta(ge=-(2**63), le=2**63 - 1)]
@@ -89,6 +94,6 @@ class TopLevel(Wire):
 
     @property
     def key(self) -> str:
-        """`namespace/name`, or the name alone for cluster-scoped objects."""
+        """`namespace/name`, or the name alone for cluster-scoped objects. Tables by key share one copy of it."""
         metadata = self.metadata
-        return f"{metadata.namespace}/{metadata.name}" if metadata.namespace else metadata.name
+        return intern(f"{metadata.namespace}/{metadata.name}") if metadata.namespace else metadata.name

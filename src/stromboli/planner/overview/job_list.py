@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, field
+from sys import intern
 from typing import Any
 
 import msgspec
@@ -149,7 +150,7 @@ def reported_reason(group: kube.PodGroup) -> str:
     found = next((conditions[name] for name in _CONDITIONS if name in conditions), None)
     if found is not None:
         message = found.message or found.reason or ""
-        return shortened_line(message.partition(". ")[0].removesuffix("."))
+        return intern(shortened_line(message.partition(". ")[0].removesuffix(".")))  # thousands wait for the same
     return ""
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import ipaddress
-import re
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
@@ -38,7 +37,6 @@ Exit codes:
 """
 
 
-_HOST = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*", re.IGNORECASE)
 _PROXY_HEADERS = {"proxy_user_header": "X-Forwarded-User", "proxy_group_header": "X-Forwarded-Groups"}
 
 
@@ -48,7 +46,9 @@ class _HostName(click.ParamType[str]):
     name = "host"
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
-        if not _HOST.fullmatch(str(value)):
+        from stromboli.kube.objects.meta import SUBDOMAIN
+
+        if not SUBDOMAIN.fullmatch(str(value).lower()):
             self.fail(f"{value!r} is not a name such as console.example.com, without scheme and port", param, ctx)
         return str(value)
 

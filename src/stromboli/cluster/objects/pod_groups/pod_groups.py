@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import zlib
 from collections.abc import Mapping
+from sys import intern
 
 from stromboli import kube
 from stromboli.cluster.objects.pod_groups.native_pod_groups import (
@@ -19,7 +20,7 @@ from stromboli.cluster.objects.pod_groups.topology_levels import apply_topology_
 from stromboli.cluster.objects.pods.constraints import selector_of
 from stromboli.cluster.objects.priority_classes import Priorities
 from stromboli.cluster.objects.timestamps import seconds_of
-from stromboli.core.model.jobs.job import JobSpec, NetworkTopology, SubGroupPolicy
+from stromboli.core.model.jobs.job import NO_ENTRIES, JobSpec, NetworkTopology, SubGroupPolicy
 from stromboli.core.model.queues.quota import quota_amounts
 from stromboli.core.model.resources.resources import ResourceAxis, is_schedulable_name, request_of
 from stromboli.core.model.tasks.selectors import LabelSelector
@@ -53,15 +54,15 @@ def job_spec(
 ) -> JobSpec:
     """The job that a PodGroup describes. Invalid content becomes the job's fault."""
     spec, metadata = group.spec, group.metadata
-    annotations, labels = metadata.annotations or {}, metadata.labels or {}
+    annotations, labels = metadata.annotations or NO_ENTRIES, metadata.labels or NO_ENTRIES
     result = JobSpec(
-        key=group.key,
+        key=intern(group.key),
         uid=metadata.uid,
         namespace=metadata.namespace,
         name=metadata.name,
         queue=queue_name_of(group, default_queue),
         min_available=spec.min_member or 0,
-        min_task_member=dict(spec.min_task_member or {}),
+        min_task_member=spec.min_task_member or NO_ENTRIES,
         priority=priorities.of_group(group),
         created=seconds_of(metadata.creation_timestamp),
         user=user_of(metadata),
@@ -147,7 +148,7 @@ def _complete(result: JobSpec, spec: volcano.PodGroupSpec, axis: ResourceAxis) -
         try:
             result.min_resources = request_of(axis.parse_request(spec.min_resources))
             others = {name: text for name, text in spec.min_resources.items() if not is_schedulable_name(name)}
-            result.min_quotas = quota_amounts(others)
+            result.min_quotas = quota_amounts(others) if others else NO_ENTRIES
         except ValueError as error:
             raise ValueError(f"spec.minResources.{error}") from None
     result.topology = _topology(spec.network_topology, "spec.networkTopology")

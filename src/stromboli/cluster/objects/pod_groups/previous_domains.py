@@ -12,7 +12,7 @@ import msgspec
 
 from stromboli import kube
 from stromboli.cluster.objects.pod_groups.native_pod_groups import NativeGroup
-from stromboli.core.model.jobs.job import Job
+from stromboli.core.model.jobs.job import NO_ENTRIES, Job
 from stromboli.core.model.topology.hypernodes import HyperNodeTree
 from stromboli.core.model.topology.previous_domains import lost_domains
 
@@ -37,6 +37,8 @@ def previous_domains_of(group: kube.PodGroup) -> Mapping[str, str]:
 
 def previous_domains_in(annotations: Mapping[str, str], key: str) -> Mapping[str, str]:
     """By the keys of the group and its sub-groups. A record that cannot be decoded is ignored."""
+    if not annotations:
+        return NO_ENTRIES
     domains = {key: annotations[ALLOCATED_HYPERNODE]} if annotations.get(ALLOCATED_HYPERNODE) else {}
     if record := annotations.get(SUB_GROUP_HYPERNODES):
         try:

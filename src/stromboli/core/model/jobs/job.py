@@ -17,6 +17,9 @@ from stromboli.core.model.tasks.task_class import TaskClass
 PENDING_BEST_EFFORT = len(TaskStatus)
 Counts = list[int]
 
+#: Shared by all jobs without entries, such as labels; never edited.
+NO_ENTRIES: Mapping[str, Any] = {}
+
 _ALLOCATED, _BINDING, _BOUND = TaskStatus.ALLOCATED.value, TaskStatus.BINDING.value, TaskStatus.BOUND.value
 _RUNNING, _SUCCEEDED, _FAILED = TaskStatus.RUNNING.value, TaskStatus.SUCCEEDED.value, TaskStatus.FAILED.value
 _PENDING, _PIPELINED = TaskStatus.PENDING.value, TaskStatus.PIPELINED.value
@@ -69,16 +72,16 @@ class JobSpec:
     name: str
     queue: str
     min_available: int = 1
-    min_task_member: Mapping[str, int] = field(default_factory=dict)
+    min_task_member: Mapping[str, int] = field(default_factory=lambda: NO_ENTRIES)
     min_resources: Request | None = None
     #: Entries of `minResources` that are not node resources, such as `limits.cpu`, by their names in quotas.
-    min_quotas: Mapping[str, int] = field(default_factory=dict)
+    min_quotas: Mapping[str, int] = field(default_factory=lambda: NO_ENTRIES)
     priority: int = 0
     created: float = 0.0
     #: Who submitted it; empty if unknown.
     user: str = ""
-    annotations: Mapping[str, str] = field(default_factory=dict)
-    labels: Mapping[str, str] = field(default_factory=dict)
+    annotations: Mapping[str, str] = field(default_factory=lambda: NO_ENTRIES)
+    labels: Mapping[str, str] = field(default_factory=lambda: NO_ENTRIES)
     #: Whether the PodGroup is marked as preemptable; None without a mark.
     preemptable: bool | None = None
     #: Whether its tasks are evicted together or not at all, even those above the minimum.
@@ -88,7 +91,7 @@ class JobSpec:
     #: The Topology that the constraints of the job and its sub-jobs refer to; empty for HyperNodes.
     network: str = ""
     #: Previous domain by sub-job key, and by the job's own key.
-    previous_domains: Mapping[str, str] = field(default_factory=dict)
+    previous_domains: Mapping[str, str] = field(default_factory=lambda: NO_ENTRIES)
     #: When the gang fell below its minimum, according to its condition; 0 if it has no such condition.
     stale_since: float = 0.0
     #: Whether its PodGroup is being deleted: no further task is placed.

@@ -5,8 +5,9 @@ from __future__ import annotations
 import re
 from functools import lru_cache
 
+from stromboli.kube.objects.meta import SUBDOMAIN
+
 _LABEL = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?")
-_SUBDOMAIN = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*")
 _NAME_PART = re.compile(r"([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]")
 _VALUE = re.compile(r"(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])?")
 _ENDS = "and must start and end with an alphanumeric character"
@@ -16,7 +17,7 @@ _LABEL_RULE = (
 )
 _SUBDOMAIN_RULE = (
     f"a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or '.', {_ENDS} "
-    f"(e.g. 'example.com', regex used for validation is '{_SUBDOMAIN.pattern}')"
+    f"(e.g. 'example.com', regex used for validation is '{SUBDOMAIN.pattern}')"
 )
 _NAME_PART_RULE = (
     f"name part must consist of alphanumeric characters, '-', '_' or '.', {_ENDS} "
@@ -45,7 +46,7 @@ def subdomain_problem(text: str) -> str:
     """Validate a DNS subdomain: most objects."""
     if len(text) > _SUBDOMAIN_LENGTH:
         return _too_long(_SUBDOMAIN_LENGTH)
-    return "" if _SUBDOMAIN.fullmatch(text) else _SUBDOMAIN_RULE
+    return "" if SUBDOMAIN.fullmatch(text) else _SUBDOMAIN_RULE
 
 
 @_remembered
