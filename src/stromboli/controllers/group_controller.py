@@ -23,7 +23,7 @@ from stromboli.kube.objects.resources import Resource
 from stromboli.kube.objects.volcano import PodGroup
 from stromboli.kube.watch.informer import Informer
 from stromboli.kube.watch.reflector import Reflector
-from stromboli.kube.work.work_queue import WorkQueue
+from stromboli.kube.work.work_queue import WorkQueue, namespace_of
 from stromboli.workloads.groups import GROUP_NAME, group_name, is_plain, owner_group
 from stromboli.workloads.plain_groups import group_for, owner_changes, with_group
 
@@ -51,7 +51,7 @@ class GroupController:
         self._outdated: set[str] = set()
         self._reflector = Reflector(client, PODS, self)
         self._owners = OwnerWatches(client, self._owner_changed)
-        self.work: WorkQueue[str] = WorkQueue(self._reconcile, name="pod groups")
+        self.work: WorkQueue[str] = WorkQueue(self._reconcile, name="pod groups", group=namespace_of)
         #: Numbers of writes.
         self.groups_created = 0
         self.groups_updated = 0

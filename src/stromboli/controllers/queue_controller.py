@@ -62,7 +62,7 @@ class QueueController:
         self._phases: dict[str, Counter[str]] = {}
         #: Queues whose state was written and is still owned.
         self._owned_states: set[str] = set()
-        self.work: WorkQueue[str] = WorkQueue(self._reconcile, name="queues", workers=4)
+        self.work: WorkQueue[str] = WorkQueue(self._reconcile, name="queues", workers=4, group=self._turn_of)
         self._inbox = CommandInbox(client, commands, QUEUES, self.work.add)
         #: Numbers of writes.
         self.queues_created = 0
@@ -122,6 +122,10 @@ class QueueController:
         if not phases[phase]:
             del phases[phase]
         self.work.add_after(queue, COUNT_DEBOUNCE_SECONDS)
+
+    def _turn_of(self, name: str) -> str:
+        """Let existing queues take turns with the namespaces that send Commands for queues that do not exist."""
+        return "" if name in self._queues.objects else self._inbox.sender_of(name)
 
     async def _reconcile(self, name: str) -> None:
         queue = self._queues.objects.get(name)

@@ -26,7 +26,7 @@ from stromboli.kube.objects.event import reference_to
 from stromboli.kube.objects.timestamps import seconds_of, stamp
 from stromboli.kube.objects.volcano_jobs import VolcanoCronJob, VolcanoCronJobStatus, VolcanoJob
 from stromboli.kube.watch.informer import GatedInformer
-from stromboli.kube.work.work_queue import WorkQueue
+from stromboli.kube.work.work_queue import WorkQueue, namespace_of
 from stromboli.workloads.document import WorkloadDocument
 from stromboli.workloads.families.volcano.created_jobs import job_of_cron_job
 from stromboli.workloads.families.volcano.rules.cron_jobs import CRON_JOB_RULES
@@ -60,7 +60,7 @@ class CronJobController:
     ) -> None:
         self._recorder, self._clock = recorder, clock or time.time
         self._cron_jobs, self._jobs = cron_jobs, jobs
-        self.work: WorkQueue[str] = WorkQueue(self._reconcile, name="cronjobs")
+        self.work: WorkQueue[str] = WorkQueue(self._reconcile, name="cronjobs", group=namespace_of)
         self._owned = OwnedJobs(jobs, cron_jobs, self.work.add)
         self._writer, self._creator = StatusPatcher(client, cron_jobs), JobCreator(client, jobs)
         cron_jobs.listen(self._cron_job_changed)

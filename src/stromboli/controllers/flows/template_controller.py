@@ -8,7 +8,7 @@ from stromboli.controllers.status_patches import StatusPatcher
 from stromboli.kube.client.api_errors import ApiError
 from stromboli.kube.objects.volcano_jobs import JobTemplate, JobTemplateStatus, VolcanoJob
 from stromboli.kube.watch.informer import GatedInformer, Informer
-from stromboli.kube.work.work_queue import WorkQueue
+from stromboli.kube.work.work_queue import WorkQueue, namespace_of
 from stromboli.workloads.families.volcano.created_jobs import CREATED_BY_TEMPLATE
 
 if TYPE_CHECKING:
@@ -24,7 +24,7 @@ class JobTemplateController:
 
     def __init__(self, client: Client, templates: GatedInformer[JobTemplate], jobs: Informer[VolcanoJob]) -> None:
         self._templates, self._jobs = templates, jobs
-        self.work: WorkQueue[str] = WorkQueue(self._reconcile, name="jobtemplates")
+        self.work: WorkQueue[str] = WorkQueue(self._reconcile, name="jobtemplates", group=namespace_of)
         self._writer = StatusPatcher(client, templates)
         #: Names of Jobs by the key of their template.
         self._created: dict[str, set[str]] = {}

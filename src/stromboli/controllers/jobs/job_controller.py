@@ -46,7 +46,7 @@ from stromboli.kube.objects.timestamps import seconds_of
 from stromboli.kube.objects.volcano import PodGroup
 from stromboli.kube.objects.volcano_jobs import VolcanoCommand, VolcanoJob
 from stromboli.kube.watch.informer import GatedInformer, Informer
-from stromboli.kube.work.work_queue import WorkQueue
+from stromboli.kube.work.work_queue import WorkQueue, namespace_of
 from stromboli.workloads.document import WorkloadDocument
 
 if TYPE_CHECKING:
@@ -86,7 +86,7 @@ class VolcanoJobController:
     ) -> None:
         self._jobs, self._recorder, self._clock = jobs, recorder, clock or time.time
         self._synced = [each.synced for each in (jobs, pods, groups, commands, priorities)]
-        self.work: WorkQueue[str] = WorkQueue(self._reconcile, name="jobs", workers=16)
+        self.work: WorkQueue[str] = WorkQueue(self._reconcile, name="jobs", workers=16, group=namespace_of)
         self._pods = JobPods(client, pods, self._pods_changed)
         self._groups = JobGroups(client, groups, priorities, self.work.add)
         self._objects, self._writer = PreparedObjects(client), JobWriter(client, jobs)

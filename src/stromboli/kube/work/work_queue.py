@@ -11,13 +11,14 @@ import asyncio
 import logging
 import time
 from collections import deque
-from collections.abc import Awaitable, Callable, Collection, Coroutine
+from collections.abc import Awaitable, Callable, Collection, Coroutine, Hashable
 from typing import Any, Generic, TypeVar
 
 from stromboli.kube.client.api_errors import ApiError, RequestFailed
+from stromboli.kube.work.fair_keys import FairKeys
 from stromboli.kube.work.retry import RetryPolicy
 
-K = TypeVar("K")
+K = TypeVar("K", bound=Hashable)
 
 RETRY = RetryPolicy(min_delay=0.05, max_delay=30.0, factor=2.0, jitter=False)
 """The default: delays double up to half a minute."""
@@ -32,6 +33,7 @@ class WorkQueue(Generic[K]):
     """`handle` is awaited with one key per worker; it may return after how many seconds to process the key again.
 
     `select` chooses the next key among those that wait, in order of arrival; None postpones all of them for a moment.
+    `group` returns the group of a key that waits, such as its namespace; groups take turns.
     """
 
     def __init__(
@@ -42,13 +44,14 @@ class WorkQueue(Generic[K]):
         workers: int = 8,
         retry: RetryPolicy = RETRY,
         select: Callable[[Collection[K]], K | None] | None = None,
+        group: Callable[[K], Hashable] | None = None,
     ) -> None:
         self._handle = handle
         self._name = name
         self._workers = max(workers, 1)
         self._retry = retry
         self._select = select
-        self._waiting: dict[K, None] = {}
+        self._waiting: FairKeys[K] = FairKeys(group)
         self._busy: set[K] = set()
         self._changed: set[K] = set()
         self._timers: dict[K, asyncio.TimerHandle] = {}
@@ -67,8 +70,7 @@ class WorkQueue(Generic[K]):
         self._cancel_timer(key)
         if key in self._busy:
             self._changed.add(key)
-        elif key not in self._waiting:
-            self._waiting[key] = None
+        elif self._waiting.add(key):
             self._wake_one()
 
     def add_after(self, key: K, seconds: float) -> None:
@@ -94,7 +96,7 @@ class WorkQueue(Generic[K]):
     def discard(self, key: K) -> None:
         """Drop a key that waits; a run that has started continues."""
         self.forget(key)
-        self._waiting.pop(key, None)
+        self._waiting.discard(key)
 
     def discard_oldest(self) -> K:
         """Drop the key that has waited longest and return it."""
@@ -183,7 +185,7 @@ class WorkQueue(Generic[K]):
                 return
 
     async def _process(self, key: K) -> None:
-        del self._waiting[key]
+        self._waiting.take(key)
         self._busy.add(key)
         again: float | None = 0.0  # a run that is cancelled is repeated by the next worker
         try:
@@ -227,6 +229,11 @@ class WorkQueue(Generic[K]):
         persists = isinstance(error, ApiError) and (error.is_denied or error.is_invalid) and key not in self._failures
         level = logging.WARNING if persists else logging.DEBUG
         _log.log(level, "request failed; retrying", extra={"queue": self._name, "key": key, "error": str(error)})
+
+
+def namespace_of(key: str) -> str:
+    """Return the namespace of a key, as the group whose keys take turns."""
+    return key.partition("/")[0]
 
 
 async def run_workers(count: int, worker: Callable[[], Coroutine[Any, Any, None]]) -> None:
