@@ -7,12 +7,14 @@ A Job that has ended is not created again, also after it was deleted; one that w
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import msgspec
 
 from stromboli.controllers.flows.flow_status import FAILED, SUCCEED, TERMINATING, in_phase, states_of, status_of
-from stromboli.controllers.flows.probes import ProbeRunner
+from stromboli.controllers.flows.probe_tasks import ProbeAnswer, ProbeKey, ProbeTasks
+from stromboli.controllers.flows.probes import ProbeRunner, statuses_hold
 from stromboli.controllers.flows.steps import FlowStep, steps_of
 from stromboli.controllers.job_creation import JobCreator, JobNotCreated
 from stromboli.controllers.jobs.phases import COMPLETED
@@ -25,7 +27,7 @@ from stromboli.kube.objects.catalogue import JOB_FLOWS
 from stromboli.kube.objects.event import reference_to
 from stromboli.kube.objects.volcano_jobs import JobFlow, JobFlowStatus, JobTemplate, VolcanoJob
 from stromboli.kube.watch.informer import GatedInformer, Informer
-from stromboli.kube.work.work_queue import WorkQueue
+from stromboli.kube.work.work_queue import WorkQueue, namespace_of
 from stromboli.workloads.document import WorkloadDocument
 from stromboli.workloads.families.volcano.created_jobs import job_of_flow
 from stromboli.workloads.families.volcano.rules.findings import raise_first
@@ -35,8 +37,6 @@ from stromboli.workloads.pod_documents import owner_of
 if TYPE_CHECKING:
     from stromboli.kube.client.client import Client
 
-PROBE_SECONDS = 3.0
-"""The interval of probes over the network."""
 BLOCKED_SECONDS = 10.0
 """The delay before a Job is tried again that could not be created."""
 CONFLICT_SECONDS = 0.5
@@ -59,7 +59,8 @@ class JobFlowController:
         self._recorder = recorder
         self._flows, self._templates, self._jobs = flows, templates, jobs
         self._probes = probes or ProbeRunner(client)
-        self.work: WorkQueue[str] = WorkQueue(self._reconcile, name="jobflows")
+        self.work: WorkQueue[str] = WorkQueue(self._reconcile, name="jobflows", group=namespace_of)
+        self._probe_tasks = ProbeTasks(lambda namespace, flow: self.work.add(f"{namespace}/{flow}"))
         self._owned = OwnedJobs(jobs, flows, self.work.add)
         self._writer, self._creator = StatusPatcher(client, flows), JobCreator(client, jobs)
         flows.listen(self._flow_changed)
@@ -69,9 +70,14 @@ class JobFlowController:
         """Work until cancelled."""
         for informer in (self._flows, self._templates, self._jobs):
             await informer.synced.wait()
-        await self.work.run()
+        try:
+            await self.work.run()
+        finally:
+            self._probe_tasks.close()
 
     def _flow_changed(self, old: JobFlow | None, new: JobFlow | None) -> None:
+        if old is not None and (new is None or _probed_version(new) != _probed_version(old)):
+            self._probe_tasks.forget(old.metadata.namespace, old.metadata.name)
         if new is not None:
             self.work.add(new.key)
 
@@ -88,6 +94,7 @@ class JobFlowController:
     async def _reconcile(self, key: str) -> float | None:
         flow = self._flows.objects.get(key)
         if flow is None:
+            self._probe_tasks.forget(*key.split("/", 1))
             return None
         try:
             if flow.metadata.deletion_timestamp is not None:
@@ -139,18 +146,25 @@ class JobFlowController:
         for step in steps:
             if step.job in states:
                 continue
-            if await self._is_due(step, states, present):
-                waits.append(await self._create_job(flow, document, step))
-            elif step.probe and step.probe.uses_network and all(name in states for name in step.targets):
-                waits.append(PROBE_SECONDS)
+            answer = self._is_due(flow, step, states, present)
+            waits.append(await self._create_job(flow, document, step) if answer.passed else answer.wait)
         return min((seconds for seconds in waits if seconds), default=None)
 
-    async def _is_due(self, step: FlowStep, states: Mapping[str, str], present: Mapping[str, VolcanoJob]) -> bool:
-        if step.probe is None or not step.targets:
-            return all(states.get(name) == COMPLETED for name in step.targets)
-        if not all(name in states for name in step.targets):
-            return False
-        return await self._probes.passes(step.probe, [present[name] for name in step.targets if name in present])
+    def _is_due(
+        self, flow: JobFlow, step: FlowStep, states: Mapping[str, str], present: Mapping[str, VolcanoJob]
+    ) -> ProbeAnswer:
+        """Report whether a Job is to be created, or when to ask again; events report what is not known yet."""
+        probe = step.probe
+        if probe is None or not step.targets:
+            return ProbeAnswer(all(states.get(name) == COMPLETED for name in step.targets))
+        targets = [present[name] for name in step.targets if name in present]
+        if not all(name in states for name in step.targets) or not statuses_hold(probe, targets):
+            return ProbeAnswer(passed=False)
+        if not probe.uses_network:
+            return ProbeAnswer(passed=True)
+        key = ProbeKey(flow.metadata.namespace, flow.metadata.name, step.job)
+        phases = tuple((job.metadata.uid, job.metadata.generation, job.status.state.phase) for job in targets)
+        return self._probe_tasks.ask(key, (_probed_version(flow), phases), partial(self._probes.passes, probe, targets))
 
     async def _create_job(self, flow: JobFlow, document: WorkloadDocument, step: FlowStep) -> float:
         """Create a Job; return the seconds until another attempt, 0 if it exists."""
@@ -177,6 +191,12 @@ class JobFlowController:
 
     def _record(self, flow: JobFlow, type_: str, reason: str, note: str) -> None:
         self._recorder.record(reference_to(JOB_FLOWS, flow), type=type_, reason=reason, note=note)
+
+
+def _probed_version(flow: JobFlow) -> tuple[object, ...]:
+    """Return what identifies the probes of a flow."""
+    metadata = flow.metadata
+    return metadata.uid, metadata.generation, metadata.deletion_timestamp is not None
 
 
 def document_of_flow(flow: JobFlow) -> WorkloadDocument:

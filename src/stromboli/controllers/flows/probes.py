@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from functools import partial
+from ipaddress import ip_address
 from typing import TYPE_CHECKING, NamedTuple
 
 import aiohttp
@@ -17,6 +18,7 @@ from yarl import URL
 from stromboli.controllers.jobs.phases import COMPLETED
 from stromboli.controllers.jobs.specification import document_of
 from stromboli.kube.objects.catalogue import PODS
+from stromboli.kube.objects.pod import Pod
 from stromboli.kube.objects.volcano_jobs import VolcanoJob
 from stromboli.workloads.document import WorkloadDocument
 from stromboli.workloads.families.volcano.tasks import JOB_NAME, VolcanoTask, tasks_of
@@ -28,8 +30,13 @@ if TYPE_CHECKING:
 PROBE_TIMEOUT_SECONDS = 1.0
 """The longest time of a request or connection."""
 MAX_SECONDS = 10.0
-"""The longest time of all conditions of a probe: a flow must not occupy the controller."""
-MAX_CONCURRENT = 32
+"""The longest time of all conditions of a probe."""
+MAX_CONCURRENT = 8
+"""The largest number of pods of one probe that are asked at a time."""
+MAX_BUFFERED_BYTES = 4096
+"""How much of a body is received, unread, before the connection is closed."""
+METADATA = frozenset({ip_address("fd00:ec2::254"), ip_address("100.100.100.200"), ip_address("168.63.129.16")})
+"""Metadata services of clouds that are not on the local link."""
 _RUNNING, _SUCCEEDED = "Running", "Succeeded"
 _MAX_PORT = 65535
 
@@ -102,15 +109,24 @@ def _port(flow: WorkloadDocument, at: str) -> int:
 
 
 class ProbeRunner:
-    """Checks the conditions of probes. Requests go to the addresses of pods alone: no redirection is followed."""
+    """Checks the conditions of probes over the network.
+
+    Requests go to the addresses of pods that the Jobs control, and to no others: no redirection is followed, no
+    environment names a proxy, and no more of an answer is read than its status.
+    """
 
     def __init__(
-        self, client: Client, timeout: float = PROBE_TIMEOUT_SECONDS, max_seconds: float = MAX_SECONDS
+        self,
+        client: Client,
+        timeout: float = PROBE_TIMEOUT_SECONDS,
+        max_seconds: float = MAX_SECONDS,
+        allows: Callable[[str], bool] | None = None,
     ) -> None:
         self._client, self._timeout, self._max_seconds = client, timeout, max_seconds
+        self._allows = allows or may_be_probed
 
     async def passes(self, probe: FlowProbe, targets: Sequence[VolcanoJob]) -> bool:
-        """Report whether all conditions hold for these Jobs."""
+        """Report whether all conditions over the network hold for these Jobs."""
         try:
             async with asyncio.timeout(self._max_seconds):
                 return await self._all_hold(probe, targets)
@@ -118,8 +134,6 @@ class ProbeRunner:
             return False
 
     async def _all_hold(self, probe: FlowProbe, targets: Sequence[VolcanoJob]) -> bool:
-        if not all(_has_phase(each, targets) for each in probe.statuses):
-            return False
         for tcp in probe.tcp:
             if not await self._answer(tcp.task, targets, partial(self._connects, tcp)):
                 return False
@@ -142,7 +156,13 @@ class ProbeRunner:
     async def _addresses(self, job: VolcanoJob, task: VolcanoTask) -> list[str]:
         selector = f"{JOB_NAME}={job.metadata.name},{TASK_SPEC}={task.name}"
         pods = await self._client.list(PODS, namespace=job.metadata.namespace, label_selector=selector)
-        return [pod.status.pod_ip for pod in pods.items if pod.status.phase == _RUNNING and pod.status.pod_ip]
+        return [
+            address
+            for pod in pods.items
+            if pod.status.phase == _RUNNING and _is_controlled(pod, job)
+            for address in (pod.status.pod_ip,)
+            if address and self._allows(address)
+        ]
 
     async def _passing(self, addresses: Iterable[str], check: Callable[[str], Awaitable[bool]]) -> int:
         limit = asyncio.Semaphore(MAX_CONCURRENT)
@@ -171,7 +191,7 @@ class ProbeRunner:
             headers = dict([probe.header]) if probe.header else {}
             timeout = aiohttp.ClientTimeout(total=self._timeout)
             async with (
-                aiohttp.ClientSession(timeout=timeout) as session,
+                aiohttp.ClientSession(timeout=timeout, read_bufsize=MAX_BUFFERED_BYTES) as session,
                 session.get(url, headers=headers, allow_redirects=False) as response,
             ):
                 return 200 <= response.status < 400
@@ -179,9 +199,30 @@ class ProbeRunner:
             return False
 
 
+def statuses_hold(probe: FlowProbe, targets: Sequence[VolcanoJob]) -> bool:
+    """Report whether the conditions on phases of pods hold for these Jobs."""
+    return all(_has_phase(each, targets) for each in probe.statuses)
+
+
+def may_be_probed(address: str) -> bool:
+    """Report whether pods can have an address: no name, and none of the machine, the link or metadata."""
+    try:
+        parsed = ip_address(address)
+    except ValueError:
+        return False
+    found = getattr(parsed, "ipv4_mapped", None) or parsed
+    is_local = found.is_loopback or found.is_link_local or found.is_unspecified
+    return not (is_local or found.is_multicast or found in METADATA)
+
+
 def _has_phase(probe: TaskStatusProbe, targets: Sequence[VolcanoJob]) -> bool:
     affected = list(_affected(probe.task, targets))
     return bool(affected) and all(_count(job, task, probe.phase) >= task.minimum for job, task in affected)
+
+
+def _is_controlled(pod: Pod, job: VolcanoJob) -> bool:
+    """Labels alone do not make a pod one of a Job: their authors choose them."""
+    return any(owner.controller and owner.uid == job.metadata.uid for owner in pod.metadata.owner_references or ())
 
 
 def _count(job: VolcanoJob, task: VolcanoTask, phase: str) -> int:
