@@ -108,6 +108,8 @@ class JobWorld:
         self.end_seconds = end_seconds
         #: Names of pods of which the first does not run.
         self.stuck: set[str] = set()
+        #: As they were when they were removed.
+        self.removed_groups: list[PodGroup] = []
         #: The uids of all pods that ever existed, by name.
         self.generations: dict[str, list[str]] = {}
         #: Generations of pods that existed at a time.
@@ -171,6 +173,8 @@ class JobWorld:
             await asyncio.gather(*self._running, return_exceptions=True)
 
     def _group_changed(self, old: PodGroup | None, new: PodGroup | None) -> None:
+        if new is None and old is not None:
+            self.removed_groups.append(old)
         if self.admits and new is not None and new.status.phase in (None, "", "Pending"):
             self._do(self.group_phase(new.metadata.name, "Inqueue"))
 

@@ -12,7 +12,7 @@ import msgspec
 from stromboli.core.model.resources.quantity import parse_quantity
 from stromboli.history.databases.database import Database
 
-STATES = ("Pending", "Running", "Succeeded", "Failed", "Evicted", "Cancelled", "Unknown")
+STATES = ("Pending", "Running", "Succeeded", "Failed", "Evicted", "Suspended", "Cancelled", "Unknown")
 """States of jobs. Unknown: it ended while no scheduler recorded."""
 
 

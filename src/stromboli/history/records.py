@@ -30,6 +30,8 @@ class RecordedJob(msgspec.Struct, array_like=True, frozen=True):
     priority_class: str
     created: float
     deleted: float | None = None
+    #: When it was deleted because its workload was suspended.
+    suspended: float | None = None
 
 
 class RecordedPod(msgspec.Struct, array_like=True, frozen=True):
@@ -61,7 +63,9 @@ R = TypeVar("R", RecordedJob, RecordedPod)
 
 def merged_job(one: RecordedJob, later: RecordedJob) -> RecordedJob:
     """Return the later facts of a job; a deletion stays."""
-    return later if one.deleted is None else msgspec.structs.replace(later, deleted=one.deleted)
+    if one.deleted is None:
+        return later
+    return msgspec.structs.replace(later, deleted=one.deleted, suspended=one.suspended)
 
 
 def merged_pod(one: RecordedPod, later: RecordedPod) -> RecordedPod:

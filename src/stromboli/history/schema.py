@@ -41,7 +41,8 @@ _ACCOUNTS = (
         AND a.user_name = j.user_name AND a.requests = COALESCE(pods.requests, '{}')""",
     "CREATE INDEX pods_usage ON pods (ended, started, account)",
 )
-MIGRATIONS: tuple[tuple[str, ...], ...] = (_FIRST, _ACCOUNTS)
+_SUSPENDED = ("ALTER TABLE jobs ADD COLUMN suspended DOUBLE PRECISION",)
+MIGRATIONS: tuple[tuple[str, ...], ...] = (_FIRST, _ACCOUNTS, _SUSPENDED)
 VERSION = len(MIGRATIONS)
 
 

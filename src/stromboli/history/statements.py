@@ -17,7 +17,7 @@ _JOB_COLUMNS: tuple[Column, ...] = (
     ("uid", "TEXT"), ("namespace", "TEXT"), ("name", "TEXT"), ("title", "TEXT"), ("queue", "TEXT"),
     ("scheduler", "TEXT"), ("owner_kind", "TEXT"), ("owner_name", "TEXT"), ("user_name", "TEXT"),
     ("min_member", "BIGINT"), ("priority_class", "TEXT"), ("created", "DOUBLE PRECISION"),
-    ("deleted", "DOUBLE PRECISION"),
+    ("deleted", "DOUBLE PRECISION"), ("suspended", "DOUBLE PRECISION"),
 )  # fmt: skip
 _POD_COLUMNS: tuple[Column, ...] = (
     ("uid", "TEXT"), ("job", "TEXT"), ("name", "TEXT"), ("node", "TEXT"), ("template", "TEXT"), ("requests", "TEXT"),
@@ -39,6 +39,7 @@ _AGGREGATES = """
 _STATE = """CASE
     WHEN a.running > 0 THEN 'Running'
     WHEN a.waiting > 0 AND jobs.deleted IS NULL THEN 'Pending'
+    WHEN jobs.suspended IS NOT NULL THEN 'Suspended'
     WHEN a.successes > 0 AND a.successes >= jobs.min_member THEN 'Succeeded'
     WHEN a.evicted_last >= a.ended THEN 'Evicted'
     WHEN a.failures > 0 THEN 'Failed'
@@ -53,7 +54,8 @@ def write_jobs(database: Database, jobs: Sequence[RecordedJob]) -> None:
     changes = ", ".join(f"{name} = excluded.{name}" for name in _CHANGING)
     database.execute(
         f"INSERT INTO jobs ({names}) SELECT {names} FROM {database.elements(_JOB_COLUMNS)} AS src WHERE true "  # noqa: S608
-        f"ON CONFLICT (uid) DO UPDATE SET {changes}, deleted = COALESCE(jobs.deleted, excluded.deleted)",
+        f"ON CONFLICT (uid) DO UPDATE SET {changes}, deleted = COALESCE(jobs.deleted, excluded.deleted), "
+        "suspended = COALESCE(jobs.suspended, excluded.suspended)",
         _json(jobs),
     )
 
@@ -104,7 +106,8 @@ def refresh(database: Database, jobs: Collection[str]) -> None:
         parameter,
     )
     database.execute(
-        "UPDATE jobs SET state = 'Cancelled', ended = deleted "  # noqa: S608
+        "UPDATE jobs SET state = CASE WHEN suspended IS NULL THEN 'Cancelled' ELSE 'Suspended' END, "  # noqa: S608
+        "ended = deleted "
         f"WHERE deleted IS NOT NULL AND pods = 0 AND uid IN {chosen}",
         parameter,
     )

@@ -10,6 +10,8 @@ from stromboli.kube.objects import native
 from stromboli.kube.objects.meta import OwnerReference
 
 GROUP_NAME = "scheduling.k8s.io/group-name"
+SUSPENDED = "stromboli.dev/suspended"
+"""The annotation of a group that is deleted because its workload is suspended."""
 #: Names of groups that are created for plain pods begin with this.
 _GENERATED = "podgroup-"
 

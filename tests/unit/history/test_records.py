@@ -63,6 +63,13 @@ def test_state_of_a_job_follows_from_its_pods(
     assert (job.ended is None) == (state in ("Running", "Pending"))
 
 
+@pytest.mark.parametrize("pods", [[], [recorded_pod("job", start=1, end=5)]], ids=["before its start", "while it runs"])
+def test_suspended_job_is_not_cancelled(pods: list[RecordedPod], tmp_path: Path) -> None:
+    deleted, path = START + 9.0, tmp_path / "history.db"
+    (job,) = jobs_after(path, ([recorded_job("job", deleted=deleted, suspended=deleted)], pods))
+    assert (job.state, job.ended is None) == ("Suspended", False)
+
+
 def test_job_starts_when_its_minimum_is_placed_and_ends_with_its_last_pod(tmp_path: Path) -> None:
     starts = (3.0, 10.0, 20.0, 40.0)
     pods = [recorded_pod("job", n, start=at, end=100 + n, outcome="Succeeded") for n, at in enumerate(starts)]

@@ -18,6 +18,7 @@ from stromboli.kube.watch.informer import Informer
 from stromboli.workloads.document import WorkloadDocument
 from stromboli.workloads.families.volcano.groups import group_of
 from stromboli.workloads.families.volcano.tasks import group_name_of
+from stromboli.workloads.groups import SUSPENDED
 
 if TYPE_CHECKING:
     from stromboli.kube.client.client import Client
@@ -87,12 +88,16 @@ class JobGroups:
         """Forget a Job that does not exist any more."""
         self._desired.pop(key, None)
 
-    async def delete(self, job: WorkloadDocument) -> None:
+    async def delete(self, job: WorkloadDocument, *, suspended: bool = False) -> None:
+        """Delete the group. That of a suspended Job is marked before: its deletion is not the end of the Job."""
         present = self.of(job)
         if present is None:
             return
         name, uid = present.metadata.name, present.metadata.uid
         try:
+            if suspended:
+                mark = {"metadata": {"uid": uid, "annotations": {SUSPENDED: "true"}}}
+                await self._client.patch(POD_GROUPS, name, mark, namespace=job.namespace)
             await self._client.delete(POD_GROUPS, name, namespace=job.namespace, uid=uid, propagation="Background")
         except ApiError as error:
             if not error.is_missing:

@@ -22,7 +22,7 @@ from stromboli.controllers.jobs.objects import (
     controlled_resources,
     has_plugin_objects,
 )
-from stromboli.controllers.jobs.phases import PENDING, PHASES, PodHandling
+from stromboli.controllers.jobs.phases import PENDING, PHASES, SUSPENDED_PHASES, PodHandling
 from stromboli.controllers.jobs.plugins.plugin import PluginArgumentError
 from stromboli.controllers.jobs.pods import TaskPod
 from stromboli.controllers.jobs.policies import Occurrence
@@ -255,7 +255,7 @@ class VolcanoJobController:
 
     async def _clean_up(self, job: VolcanoJob, document: WorkloadDocument, spec: JobSpecification) -> None:
         self._prepared.pop(job.key, None)
-        await self._groups.delete(document)
+        await self._groups.delete(document, suspended=job.status.state.phase in SUSPENDED_PHASES)
         if has_plugin_objects(job.status.controlled_resources):
             await self._objects.delete(document, spec)
 

@@ -23,6 +23,8 @@ RESTART_PARTITION = "RestartPartition"
 
 #: Phases of Jobs that have ended: after them the time to live begins.
 FINISHED = (COMPLETED, FAILED, TERMINATED)
+#: Phases of Jobs that wait until they are resumed.
+SUSPENDED_PHASES = (ABORTING, ABORTED)
 #: Actions that count as a retry, and those that begin a new generation of pods.
 RESTARTS = (RESTART_JOB, RESTART_TASK, RESTART_POD, RESTART_PARTITION)
 NEW_GENERATION = (RESTART_JOB, RESUME_JOB)

@@ -31,7 +31,7 @@ _NAMES = {
     "user-limits user-weights",
     "stromboli.dev": "bind-request block budgets commit decided-at exit-code gpu-config-map gpu-device gpu-groups "
     "gpu-portion-milli limits node-lock processors queue rack ready run-seconds scheduler-names simulated "
-    "start-seconds stop-seconds termination-message user wanted-processors",
+    "start-seconds stop-seconds suspended termination-message user wanted-processors",
 }
 KNOWN = frozenset(f"{prefix}/{name}" for prefix, names in _NAMES.items() for name in names.split())
 _SIMILAR_KEY = 0.9

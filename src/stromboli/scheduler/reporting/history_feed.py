@@ -23,7 +23,7 @@ from stromboli.core.model.resources.resources import PODS
 from stromboli.history.records import RecordedJob, RecordedPod
 from stromboli.kube.objects.meta import OwnerReference, TopLevel
 from stromboli.kube.objects.native import NativePodGroup
-from stromboli.workloads.groups import job_key_of, title_of
+from stromboli.workloads.groups import SUSPENDED, job_key_of, title_of
 from stromboli.workloads.queues import queue_name_of
 from stromboli.workloads.users import user_of
 
@@ -123,6 +123,7 @@ class HistoryFeed:
             priority_class=group.spec.priority_class_name or "",
             created=seconds_of(metadata.creation_timestamp) or self._wall_clock(),
             deleted=deleted,
+            suspended=deleted if SUSPENDED in (metadata.annotations or {}) else None,
         )
 
     def _user_of(self, group: kube.PodGroup) -> str:

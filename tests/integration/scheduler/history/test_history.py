@@ -8,7 +8,8 @@ from pathlib import Path
 from stromboli.history.databases.database import HistoryError
 from stromboli.history.events import events_of
 from stromboli.history.query import HistoryFilter, JobHistory, pods_of, query
-from stromboli.kube.objects.catalogue import PODS
+from stromboli.kube.objects.catalogue import POD_GROUPS, PODS
+from stromboli.workloads.groups import SUSPENDED
 from tests.testing.cases.case import configuration
 from tests.testing.histories import opened
 from tests.testing.manifests.builders import gang, priority_class
@@ -89,3 +90,16 @@ async def test_database_that_cannot_be_written_is_reported_and_does_not_stop_sch
         assert history.writer.waiting
         metrics = world.scheduler.metrics.render()[0].decode()
         assert "stromboli_history_up 0.0" in metrics
+
+
+async def test_group_of_a_suspended_volcano_job_is_recorded_as_suspended(tmp_path: Path) -> None:
+    path = tmp_path / "history.db"
+    async with running_cluster(cpus(2), history=str(path)) as world:
+        await world.create(gang(1, name="stopped"), gang(1, name="deleted"))
+        await until_recorded(world, path, stopped="Running", deleted="Running")
+        mark = {"metadata": {"annotations": {SUSPENDED: "true"}}}
+        await world.client.patch(POD_GROUPS, "stopped", mark, namespace="default")
+        for name in ("stopped", "deleted"):
+            await world.delete(POD_GROUPS, name)
+            await world.delete(PODS, f"{name}-task-0")
+        await until_recorded(world, path, stopped="Suspended", deleted="Cancelled")

@@ -7,6 +7,7 @@ from collections.abc import Awaitable, Callable
 import pytest
 
 from stromboli.kube.objects.catalogue import VOLCANO_COMMANDS, VOLCANO_JOBS
+from stromboli.workloads.groups import SUSPENDED
 from tests.testing.job_world import JobWorld
 from tests.testing.virtual_time import run_virtually
 
@@ -22,6 +23,15 @@ async def is_aborted_and_resumed(world: JobWorld) -> None:
     await world.command("ResumeJob")
     await world.until_restarts(0, version=1)
     await world.until_pods(*RUNNING)
+
+
+async def deleted_group_shows_whether_the_job_is_suspended(world: JobWorld) -> None:
+    """The history reads the annotation, which the scheduler sees at the deletion."""
+    for action, phase in (("AbortJob", "Aborted"), ("ResumeJob", "Running"), ("TerminateJob", "Terminated")):
+        await world.command(action)
+        await world.until_phase(phase)
+    await world.settled()
+    assert [SUSPENDED in (group.metadata.annotations or {}) for group in world.removed_groups] == [True, False]
 
 
 async def is_aborted_and_terminated(world: JobWorld) -> None:
@@ -87,7 +97,7 @@ async def command_for_an_earlier_job_is_deleted(world: JobWorld) -> None:
     [
         is_aborted_and_resumed, is_aborted_and_terminated, is_restarted_once, is_terminated,
         commands_are_executed_in_their_order, command_without_effect_is_reported, unknown_command_is_reported,
-        command_for_an_earlier_job_is_deleted,
+        command_for_an_earlier_job_is_deleted, deleted_group_shows_whether_the_job_is_suspended,
     ],
     ids=lambda case: case.__name__,
 )  # fmt: skip

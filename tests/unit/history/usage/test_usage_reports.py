@@ -105,9 +105,9 @@ def test_tables_of_the_first_version_are_charged_when_they_are_migrated(tmp_path
         connection.execute("CREATE TABLE history_version (version BIGINT NOT NULL)")
         connection.execute("INSERT INTO history_version (version) VALUES (1)")
         connection.execute("ATTACH ? AS example", (str(example),))
-        columns = [row[1] for row in connection.execute("PRAGMA table_info(pods)")]
-        connection.execute("INSERT INTO jobs SELECT * FROM example.jobs")
-        connection.execute(f"INSERT INTO pods SELECT {', '.join(columns)} FROM example.pods")  # noqa: S608
+        for table in ("jobs", "pods"):
+            columns = ", ".join(row[1] for row in connection.execute(f"PRAGMA table_info({table})"))
+            connection.execute(f"INSERT INTO {table} SELECT {columns} FROM example.{table}")  # noqa: S608
         connection.commit()
         connection.execute("DETACH example")
     with opened_for_writing(path):

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 #: Jobs in a table on a terminal, unless a limit is set.
 _MAX_ON_TERMINAL = 50
 #: As in `query.STATES`, which is imported only when the command runs.
-_STATES = ("Pending", "Running", "Succeeded", "Failed", "Evicted", "Cancelled", "Unknown")
+_STATES = ("Pending", "Running", "Succeeded", "Failed", "Evicted", "Suspended", "Cancelled", "Unknown")
 
 _EPILOG = """\b
 Examples:

@@ -17,7 +17,10 @@ from stromboli.history.events import HistoryEvent, events_of
 from stromboli.history.query import STATES, HistoryPage, JobHistory, PodHistory
 from stromboli.local.discovery.printers.durations import human_duration
 
-COLOURS = {"Succeeded": "green", "Running": "cyan", "Failed": "red", "Evicted": "yellow", "Cancelled": "dim"}
+COLOURS = {
+    "Succeeded": "green", "Running": "cyan", "Failed": "red",
+    "Evicted": "yellow", "Suspended": "dim", "Cancelled": "dim",
+}  # fmt: skip
 _WIDE = ("POD GROUP", "OWNER", "USER", "PRIORITY CLASS", "MIN", "REQUESTS", "STARTED", "ENDED")
 _NUMBERS = ("PODS", "MIN", "WAITED", "RAN", "EVICTIONS", "FAILURES")
 _MAX_NODES = 4
