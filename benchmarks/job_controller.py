@@ -14,6 +14,7 @@ import statistics
 import subprocess
 import sys
 import time
+import uuid
 from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -40,7 +41,7 @@ from testbed.real import real_plane
 SIZE = 10
 MOST_RUNS = 3
 #: Pods are counted again after this part of the time that the missing ones will take: a server counts slowly.
-_PAUSE = 0.2
+_PAUSE = 0.5
 _SHORTEST_PAUSE, _LONGEST_PAUSE = 0.05, 2.0
 #: The Job that shows that the controller runs.
 _FIRST = "first"
@@ -204,10 +205,12 @@ def _job(number: int) -> dict[str, Any]:
 
 
 def _pods(number: int) -> Iterator[dict[str, Any]]:
-    """Return the pods of a Job as the controller makes them, without its owner reference."""
-    job = WorkloadDocument(_job(number))
+    """Return the pods of a Job as the controller makes them, with the reference to their owner."""
+    document = _job(number)
+    document["metadata"]["uid"] = str(uuid.UUID(int=number))
+    job = WorkloadDocument(document)
     for task in tasks_of(job):
         for index in range(task.replicas):
             pod = pod_of_task(job, task, index)
-            del pod["metadata"]["ownerReferences"], pod["metadata"]["namespace"]
+            del pod["metadata"]["namespace"]
             yield pod

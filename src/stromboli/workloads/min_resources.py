@@ -57,10 +57,9 @@ def pod_of(template: Mapping[str, Any]) -> kube.Pod:
     return as_type({"spec": template["spec"]}, kube.Pod)
 
 
-def quota_of(members: Sequence[Members]) -> dict[str, str]:
+def quota_of(members: Sequence[Members], requests: Mapping[str, str]) -> dict[str, str]:
     """Return what a ResourceQuota counts for the pods besides their requests, as Volcano's job controller adds it."""
     number = sum(each.number for each in members)
-    requests = total_request(members)
     counted = {f"requests.{name}": text for name, text in requests.items() if name != "pods"}
     limits = {}
     for name in ("cpu", "memory"):

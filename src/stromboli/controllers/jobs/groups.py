@@ -67,7 +67,7 @@ class JobGroups:
             raise
 
     async def _create(self, job: WorkloadDocument, spec: JobSpecification) -> None:
-        group = group_of(job, self._priority_of)
+        group = group_of(job, self._priority_of, spec.tasks)
         self._desired[job.key] = spec, group["spec"]
         created = await self._client.create(POD_GROUPS, group, namespace=job.namespace)
         if self.of(job) is None:
@@ -77,7 +77,7 @@ class JobGroups:
         """Return the spec of the group; it is made once per specification, as it adds up the requests of the pods."""
         known = self._desired.get(job.key)
         if known is None or known[0] is not spec:
-            known = self._desired[job.key] = spec, group_of(job, self._priority_of)["spec"]
+            known = self._desired[job.key] = spec, group_of(job, self._priority_of, spec.tasks)["spec"]
         return known[1]
 
     def _priority_of(self, name: str) -> int:

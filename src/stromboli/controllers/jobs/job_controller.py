@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from typing import TYPE_CHECKING
 
 from stromboli.controllers.commands import CommandInbox
@@ -24,6 +24,7 @@ from stromboli.controllers.jobs.objects import (
 )
 from stromboli.controllers.jobs.phases import PENDING, PHASES, SUSPENDED_PHASES, PodHandling
 from stromboli.controllers.jobs.plugins.plugin import PluginArgumentError
+from stromboli.controllers.jobs.pods import PENDING as POD_PENDING
 from stromboli.controllers.jobs.pods import TaskPod
 from stromboli.controllers.jobs.policies import Occurrence
 from stromboli.controllers.jobs.specification import JobSpecification, document_of, specification_of
@@ -48,6 +49,7 @@ from stromboli.kube.objects.volcano_jobs import VolcanoCommand, VolcanoJob
 from stromboli.kube.watch.informer import GatedInformer, Informer
 from stromboli.kube.work.work_queue import WorkQueue, namespace_of
 from stromboli.workloads.document import WorkloadDocument
+from stromboli.workloads.families.volcano.tasks import pod_name
 
 if TYPE_CHECKING:
     from stromboli.kube.client.client import Client
@@ -62,8 +64,10 @@ CONFLICT_SECONDS = 0.5
 COUNTS_SECONDS = 0.5
 """Counts of pods are written so long after their first change: a write costs as much as creating two pods."""
 BUSY_JOBS = 32
-BUSY_COUNTS_SECONDS = 10.0
-"""The same while so many Jobs wait, whose pods come first."""
+BUSY_COUNTS_SECONDS = 30.0
+"""The same while so many Jobs wait, or pods wait for their creation: these come first. Otherwise new pods are counted
+at once.
+"""
 MAX_STEPS = 8
 """Changes of phase in one run; further ones follow in the next."""
 NORMAL, WARNING = "Normal", "Warning"
@@ -223,9 +227,10 @@ class VolcanoJobController:
             again = await self._run(job, document, view, decision, is_fresh)
             decision.wait = min(decision.wait or again, again) if again else decision.wait
         created = controlled_resources(document, view.spec, with_plugins=decision.wants_group)
-        if records(job.status, created) and (later := self._counts_wait(job.key)):
+        new = {pod_name(view.name, task.name, index) for task, index in decision.create} if not self._is_busy else set()
+        if not new and records(job.status, created) and (later := self._counts_wait(job.key)):
             return min(decision.wait or later, later)
-        await self._write_counts(document, view.spec, created)
+        await self._write_counts(document, view.spec, created, new)
         return decision.wait
 
     async def _run(
@@ -281,18 +286,26 @@ class VolcanoJobController:
     # -- the status of a Job ------------------------------------------------------------------------------------
 
     async def _write_counts(
-        self, document: WorkloadDocument, spec: JobSpecification, created: Mapping[str, str]
+        self, document: WorkloadDocument, spec: JobSpecification, created: Mapping[str, str], new: Collection[str]
     ) -> None:
+        """Write the counts. The pods with these names are new: they count as pending although some may run already, as
+        clients that wait for `pending` may see no other status with it.
+        """
         job = self._jobs.objects.get(document.key)
         if job is not None and job.metadata.uid == document.uid:
             pods = self._pods.of(document.key, document.uid)
+            pods = [pod._replace(phase=POD_PENDING) if pod.name in new else pod for pod in pods]
             status = initial_status(without_problem(job.status), self._clock())
             await self._writer.write(job, counted_status(status, spec, pods, created))
+
+    @property
+    def _is_busy(self) -> bool:
+        return self.work.waiting >= BUSY_JOBS or self._pods.is_busy
 
     def _counts_wait(self, key: str) -> float:
         """Return the seconds after which the counts are written, or 0."""
         now = asyncio.get_running_loop().time()
-        longest = BUSY_COUNTS_SECONDS if self.work.waiting >= BUSY_JOBS else COUNTS_SECONDS
+        longest = BUSY_COUNTS_SECONDS if self._is_busy else COUNTS_SECONDS
         left = self._counted.setdefault(key, now) + longest - now
         if left <= 0:
             self._counted.pop(key)

@@ -60,8 +60,11 @@ class JobWriter:
             self._jobs.apply(found)
 
     async def exists(self, job: VolcanoJob) -> bool:
-        """Report whether the Job still exists: the watch may not have reported its deletion yet."""
-        found = await self._get(job)
+        """Report whether the Job still exists: the watch may not have reported its deletion yet.
+
+        The server's cache is asked: what may be behind is this process with its work on events.
+        """
+        found = await self._get(job, from_cache=True)
         return found is not None and found.metadata.uid == job.metadata.uid and not found.metadata.deletion_timestamp
 
     async def delete(self, job: VolcanoJob) -> None:
@@ -72,10 +75,10 @@ class JobWriter:
             if not error.is_missing:
                 raise
 
-    async def _get(self, job: VolcanoJob) -> VolcanoJob | None:
+    async def _get(self, job: VolcanoJob, *, from_cache: bool = False) -> VolcanoJob | None:
+        name, namespace = job.metadata.name, job.metadata.namespace
         try:
-            name, namespace = job.metadata.name, job.metadata.namespace
-            return await self._client.get(VOLCANO_JOBS, name, namespace=namespace, is_small=True)
+            return await self._client.get(VOLCANO_JOBS, name, namespace=namespace, is_small=True, from_cache=from_cache)
         except ApiError as error:
             if error.is_missing:
                 return None

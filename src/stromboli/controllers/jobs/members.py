@@ -41,6 +41,11 @@ class JobPods:
         self._is_answer = False
         pods.listen(self._pod_changed)
 
+    @property
+    def is_busy(self) -> bool:
+        """Report whether pods wait for their creation."""
+        return self._slots.locked()
+
     def of(self, key: str, uid: str) -> list[JobPod]:
         """Return the pods that a Job owns."""
         owned = (pod for owner, pod in self._members.get(key, {}).values() if owner == uid)
@@ -139,6 +144,5 @@ class JobPods:
             return
         is_ending = new is None or new.metadata.deletion_timestamp is not None
         was_present = old is None or old.metadata.deletion_timestamp is None
-        member = facts_of(pod)
-        if is_ending and was_present and not member.is_finished:
+        if is_ending and was_present and not (member := facts_of(pod)).is_finished:
             self._evicted.setdefault(key, {})[member.uid] = owner_uid(pod), member._replace(is_terminating=True)

@@ -60,9 +60,13 @@ class Client(Transport):
     ) -> None:
         await self.close()
 
-    async def get(self, resource: Resource[T], name: str, *, namespace: str = "", is_small: bool = False) -> T:
+    async def get(
+        self, resource: Resource[T], name: str, *, namespace: str = "", is_small: bool = False, from_cache: bool = False
+    ) -> T:
+        """Read an object; `from_cache`: from the watch cache of the server, which is a fraction of the work for it."""
         path = resource.path(namespace=self._namespace(resource, namespace), name=name)
-        return _typed(resource, await self.request("GET", path, is_small=is_small))
+        params = {"resourceVersion": "0"} if from_cache else None
+        return _typed(resource, await self.request("GET", path, params=params, is_small=is_small))
 
     async def list(
         self,

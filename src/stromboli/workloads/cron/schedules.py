@@ -93,9 +93,17 @@ class CronSchedule:
         return day.month in self.months and (of_month and of_week if self.matches_both else of_month or of_week)
 
     def _times(self, day: date) -> list[float]:
+        """Return the times of a day. Only on days when clocks change they do not follow from the first moment."""
+        midnights = [self._midnight(each, fold) for each in (day, day + timedelta(days=1)) for fold in (0, 1)]
+        if len({each.utcoffset() for each in midnights}) == 1:
+            start = midnights[0].timestamp()
+            return sorted([start + 3600.0 * hour + 60.0 * minute for hour in self.hours for minute in self.minutes])
         return sorted(
             {moment for hour in self.hours for minute in self.minutes for moment in self._at(day, hour, minute)}
         )
+
+    def _midnight(self, day: date, fold: int) -> datetime:
+        return datetime(day.year, day.month, day.day, tzinfo=self.zone, fold=fold)
 
     def _at(self, day: date, hour: int, minute: int) -> Iterator[float]:
         """Yield the times with this local time: none or two when clocks change."""
@@ -134,7 +142,7 @@ def time_zone(name: str) -> tzinfo:
 
 
 def _duration(text: str) -> float:
-    found = _DURATION.fullmatch(text)
+    found = _DURATION.fullmatch(text) if len(text) <= 64 else None
     seconds = (
         sum(int(part) * unit for part, unit in zip(found.groups(), _UNITS.values(), strict=True) if part)
         if found

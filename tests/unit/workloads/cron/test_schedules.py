@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from stromboli.workloads.cron.schedules import parse_schedule
+from stromboli.workloads.cron.schedules import CronSchedule, parse_schedule
 
 NOW = "2026-11-19T01:47:30"
 NEXT = [
@@ -60,6 +60,7 @@ INVALID = [
     ("a-b-c * * * *", "", "minute: 'a-b-c' is not a value"),
     ("@sometimes", "", "is not one of @annually"),
     ("@every soon", "", "is not a duration"),
+    (f"@every 1{400 * '0'}h", "", "is not a duration"),
     ("0 3 * * *", "Mars/Base", "time zone 'Mars/Base' is unknown"),
     ("0 3 * * *", "../etc", "time zone '../etc' is unknown"),
 ]
@@ -69,6 +70,23 @@ INVALID = [
 def test_invalid_schedule_is_reported(text: str, zone: str, message: str) -> None:
     with pytest.raises(ValueError, match=message):
         parse_schedule(text, zone)
+
+
+@given(
+    st.sampled_from(["* * * * *", "*/7 1-3 * * *", "0 0 * * *"]),
+    st.sampled_from(["", "Europe/Berlin", "Australia/Lord_Howe", "America/Havana", "Antarctica/Troll", "Pacific/Apia"]),
+    st.datetimes(datetime(2005, 1, 1), datetime(2035, 1, 1)),
+)
+def test_times_are_those_that_local_clocks_show(text: str, zone: str, start: datetime) -> None:
+    schedule = parse_schedule(text, zone)
+    found, now = schedule.next_after(start.replace(tzinfo=UTC).timestamp()), start.replace(tzinfo=UTC, second=0)
+    while not _matches(schedule, (now := now + timedelta(minutes=1)).astimezone(schedule.zone)):
+        pass
+    assert found == now.replace(microsecond=0).timestamp()
+
+
+def _matches(schedule: CronSchedule, local: datetime) -> bool:
+    return local.minute in schedule.minutes and local.hour in schedule.hours
 
 
 @given(

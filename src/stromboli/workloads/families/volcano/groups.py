@@ -12,11 +12,15 @@ from stromboli.workloads.min_resources import Members, first_members, quota_of, 
 from stromboli.workloads.pod_documents import TASK_SPEC
 
 
-def group_of(job: WorkloadDocument, priority_of: Callable[[str], int] = lambda name: 0) -> dict[str, Any]:
+def group_of(
+    job: WorkloadDocument,
+    priority_of: Callable[[str], int] = lambda name: 0,
+    tasks: Sequence[VolcanoTask] | None = None,
+) -> dict[str, Any]:
     """Return the PodGroup of a Job. `priority_of` returns the value of a priority class, by which the tasks are ordered
-    whose requests add up to the minimum.
+    whose requests add up to the minimum. `tasks` are those of the Job, if they have been read before.
     """
-    tasks = tasks_of(job)
+    tasks = tasks_of(job) if tasks is None else tasks
     minimum = min_available(job, tasks)
     spec = {
         "minMember": minimum,
@@ -48,7 +52,8 @@ def _min_resources(tasks: Sequence[VolcanoTask], minimum: int, priority_of: Call
         for task in tasks
     ]
     chosen = first_members(members, minimum)
-    return {**total_request(chosen), **quota_of(chosen)}
+    requests = total_request(chosen)
+    return {**requests, **quota_of(chosen, requests)}
 
 
 def _topology(job: WorkloadDocument, path: str) -> dict[str, Any]:
