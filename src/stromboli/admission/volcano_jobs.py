@@ -6,7 +6,7 @@ are checked as those of other workloads.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from stromboli.admission.requests import Document
 from stromboli.admission.verdict import GOOD, AdmissionVerdict, QueueUse, Violation, refused, warned
@@ -24,6 +24,8 @@ from stromboli.workloads.templates import VOLCANO_JOB, Kind
 VOLCANO_WORKLOADS: tuple[Kind, ...] = (VOLCANO_JOB, CRON_JOB, JOB_TEMPLATE, JOB_FLOW)
 #: The verb on queues that opens and closes them.
 _CHANGE = "update"
+#: Maximum number of violations, and of warnings, in an answer.
+_MAX_MESSAGES = 50
 
 
 def validate_volcano_workload(kind: Kind, document: Document, plugins: JobPlugins) -> AdmissionVerdict:
@@ -49,7 +51,13 @@ def review_command(document: Document) -> AdmissionVerdict:
 
 
 def _verdict(findings: Iterable[RuleFinding]) -> AdmissionVerdict:
-    verdict = GOOD
-    for each in findings:
-        verdict = verdict.plus(warned(str(each)) if each.is_warning else refused(Violation(str(each))))
-    return verdict
+    found = list(findings)
+    violations = _first_of([str(each) for each in found if not each.is_warning])
+    warnings = _first_of([str(each) for each in found if each.is_warning])
+    return GOOD.plus(refused(*map(Violation, violations)), warned(*warnings))
+
+
+def _first_of(messages: Sequence[str]) -> Sequence[str]:
+    """Return the first messages and the number of the others: an object may have any number of mistakes."""
+    more = len(messages) - _MAX_MESSAGES
+    return messages if more <= 1 else (*messages[:_MAX_MESSAGES], f"{more} more problems")

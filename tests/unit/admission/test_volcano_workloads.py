@@ -117,6 +117,12 @@ def test_invalid_object_is_rejected_with_field_and_remedy(asked: Request, messag
     assert verdict_of(asked).message[: len(message)] == message
 
 
+def test_object_with_very_many_mistakes_is_rejected_with_the_first_of_them() -> None:
+    verdict = verdict_of(job(policies=20_000 * [{"event": "PodFailed", "action": "AbortJob"}]))
+    assert len(verdict.violations) == 51
+    assert verdict.message.endswith("remove one of them; and 19949 more problems")
+
+
 #: The queues that the user must be allowed to use or to change.
 USED: dict[str, tuple[Request, set[tuple[str, str]]]] = {
     "job in the public queue": (job(), set()),

@@ -26,6 +26,25 @@ BAD: dict[str, tuple[dict[str, Any], str, str]] = {
         "InvalidJob",
         "spec.tasks[0].minAvailable: 'minAvailable' is greater than 'replicas' in task: 2 is above 1",
     ),
+    "names of two milliards of hosts": (
+        {"tasks": [task("a", 2_000_000_000)], "minAvailable": 1, "plugins": {"svc": []}},
+        "InvalidJob",
+        "spec.tasks: the replicas of all tasks are 2000000000, above 150000",
+    ),
+    "list of hosts that no container can have": (
+        {"tasks": [task("worker", 100_000)], "minAvailable": 1, "plugins": {"svc": [], "tensorflow": []}},
+        "InvalidJob",
+        "spec.plugins.tensorflow: the hosts in TF_CONFIG have",
+    ),
+    "hosts of MPI that no container can have": (
+        {
+            "tasks": [task("master"), task("worker", 100_000)],
+            "minAvailable": 1,
+            "plugins": {"ssh": [], "svc": [], "mpi": []},
+        },
+        "InvalidJob",
+        "spec.plugins.mpi: the hosts in MPI_HOST have",
+    ),
     "unknown dependency": (
         {"tasks": [task("a", dependsOn={"name": ["b"]})]},
         "InvalidJob",

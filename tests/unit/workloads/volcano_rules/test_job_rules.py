@@ -123,6 +123,9 @@ CASES: dict[str, tuple[dict[str, Any], str]] = {
     "minimum of the job": (
         {"spec.minAvailable": 6}, "spec.minAvailable: job 'minAvailable' should not be greater than total replicas: 6",
     ),
+    "more replicas than pods of a cluster": (
+        {"spec.tasks[0].replicas": 149_997}, "spec.tasks: the replicas of all tasks are 150001, above 150000, the most",
+    ),
     "too many successes": ({"spec.minSuccess": 6}, "spec.minSuccess: 6 is not from 1 to the total replicas, 5"),
     "no success": ({"spec.minSuccess": 0}, "spec.minSuccess: 0 is not from 1 to the total replicas, 5"),
     "negative retries": ({"spec.maxRetry": -1}, "spec.maxRetry: 'maxRetry' cannot be less than zero; write 0 or more"),
@@ -150,7 +153,7 @@ CASES: dict[str, tuple[dict[str, Any], str]] = {
         {f"{POLICY}.events": []}, "spec.policies[0]: either event and exitCode should be specified; write one of both",
     ),
     "event of the controller": (
-        {f"{POLICY}.events": ["OutOfSync"]}, "spec.policies[0].event: 'OutOfSync' is an invalid policy event; use one",
+        {f"{POLICY}.events": ["CommandIssued"]}, "spec.policies[0].event: 'CommandIssued' is an invalid policy event",
     ),
     "action of the controller": (
         {f"{POLICY}.action": "SyncJob"}, "spec.policies[0].action: 'SyncJob' is an invalid policy action; use one of",
@@ -274,6 +277,8 @@ def test_invalid_job_has_one_finding_with_field_and_remedy(changes: dict[str, An
 
 
 WARNINGS: dict[str, tuple[dict[str, Any], str]] = {
+    "event without effect": (
+        {f"{POLICY}.events": ["OutOfSync"]}, "spec.policies[0].event: policies for OutOfSync have no effect: the"),
     "pending without timeout": ({"spec.policies[1].timeout": ""}, "spec.policies[1].timeout: is missing, so that"),
     "named claim with template": (
         {"spec.volumes[1].volumeClaimName": "out"}, "spec.volumes[1].volumeClaim: is not used: the volume is that of c",

@@ -5,10 +5,15 @@ They are read from fields of the Job, without its other parts: every pod may nee
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 from stromboli.workloads.document import WorkloadDocument
+from stromboli.workloads.families.volcano.rules.findings import RuleFinding
 from stromboli.workloads.families.volcano.tasks import name_of, pod_name
+
+#: Linux starts no process with a longer variable.
+MAX_VARIABLE = 128 * 1024
 
 
 class TaskHosts(NamedTuple):
@@ -36,6 +41,14 @@ class TaskHosts(NamedTuple):
     def max_text_size(self) -> int:
         """The size that a list of the hosts has at most."""
         return self.replicas * (len(self.host(max(self.replicas - 1, 0))) + 1)
+
+
+def lists_are_short(plugin: str, variable: str, tasks: Iterable[TaskHosts]) -> Iterator[RuleFinding]:
+    """Check that a variable can list a host for each pod of these tasks: no container with a longer one would start."""
+    size = sum(task.replicas * (len(task.host(0)) + 1) for task in tasks)
+    if size > MAX_VARIABLE:
+        message = f"the hosts in {variable} have {size} characters, and Linux starts no process with more than"
+        yield RuleFinding(f"spec.plugins.{plugin}", f"{message} {MAX_VARIABLE}", "write fewer replicas")
 
 
 def hosts_by_task(job: WorkloadDocument) -> dict[str, TaskHosts]:

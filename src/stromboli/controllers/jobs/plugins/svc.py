@@ -10,7 +10,7 @@ from typing import Any
 
 from stromboli.controllers.jobs.plugins.arguments import PluginFlag, PluginWithFlags
 from stromboli.controllers.jobs.plugins.containers import add_variables, add_volume, containers_of
-from stromboli.controllers.jobs.plugins.hosts import TaskHosts, hosts_by_task
+from stromboli.controllers.jobs.plugins.hosts import MAX_VARIABLE, TaskHosts, hosts_by_task
 from stromboli.controllers.jobs.plugins.plugin import PluginObject
 from stromboli.workloads.document import WorkloadDocument
 from stromboli.workloads.families.volcano.rules.findings import RuleFinding
@@ -19,8 +19,6 @@ from stromboli.workloads.families.volcano.tasks import JOB_NAME, JOB_NAMESPACE, 
 from stromboli.workloads.templates import VOLCANO_JOB
 
 MOUNT_PATH = "/etc/volcano"
-#: Linux starts no process with a longer variable.
-_MAX_VARIABLE = 128 * 1024
 _STRATEGIES = ("allow", "allow-related", "allow-stateless", "drop", "reject")
 _STRATEGY = "ovn.kubernetes.io/network_policy_strategy"
 #: Some DNS servers disregard Services without ports.
@@ -115,7 +113,7 @@ def _variables(task: TaskHosts) -> list[str]:
 
 
 def _is_short(task: TaskHosts) -> bool:
-    return task.max_text_size + len(task.name) + len("VC__HOSTS=") < _MAX_VARIABLE
+    return task.max_text_size + len(task.name) + len("VC__HOSTS=") < MAX_VARIABLE
 
 
 def _key(task: TaskHosts) -> str:

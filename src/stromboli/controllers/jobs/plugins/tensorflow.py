@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 from typing import Any
 
 from stromboli.controllers.jobs.plugins.arguments import PluginFlag, PluginWithFlags
 from stromboli.controllers.jobs.plugins.containers import add_variables, containers_of, variable
-from stromboli.controllers.jobs.plugins.hosts import TaskHosts, hosts_by_task
+from stromboli.controllers.jobs.plugins.hosts import TaskHosts, hosts_by_task, lists_are_short
 from stromboli.controllers.jobs.plugins.roles import WORKER
 from stromboli.workloads.document import WorkloadDocument
+from stromboli.workloads.families.volcano.rules.findings import RuleFinding
 from stromboli.workloads.families.volcano.tasks import VolcanoTask
 
 #: In the order of Volcano's value.
@@ -26,6 +28,11 @@ class TensorflowPlugin(PluginWithFlags):
         PluginFlag("evaluator", "evaluator", "the task of the evaluator"),
         PluginFlag("port", 2222, "the port of all pods", is_port=True),
     )
+
+    def findings(self, job: WorkloadDocument) -> Iterator[RuleFinding]:
+        yield from super().findings(job)
+        tasks, names = hosts_by_task(job), {self.values[each] for each in _ROLES}
+        yield from lists_are_short(self.name, "TF_CONFIG", [tasks[name] for name in names if name in tasks])
 
     def edit_pod(self, pod: dict[str, Any], job: WorkloadDocument, task: VolcanoTask, index: int) -> None:
         tasks = hosts_by_task(job)

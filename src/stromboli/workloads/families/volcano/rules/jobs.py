@@ -26,6 +26,8 @@ from stromboli.workloads.families.volcano.tasks import minimum_of, name_of
 
 #: What the API server appends to `generateName`.
 _GENERATED = 5
+#: The most pods that Kubernetes supports in a cluster.
+_MAX_REPLICAS = 150_000
 _ITERATIONS = ("", "any", "all")
 _NOT_A_DAG = "job has dependencies between tasks, but doesn't form a directed acyclic graph(DAG)"
 _OTHER_TASK = "name a task of this job"
@@ -87,6 +89,9 @@ def minimums_are_within_replicas(job: WorkloadDocument) -> Iterator[RuleFinding]
         if minimum > replicas:
             message = f"'minAvailable' is greater than 'replicas' in task: {minimum} is above {replicas}"
             yield RuleFinding(f"{path}.minAvailable", message, "write at most the replicas of the task")
+    if total > _MAX_REPLICAS:
+        message = f"the replicas of all tasks are {total}, above {_MAX_REPLICAS}, the most pods of a cluster"
+        yield RuleFinding("spec.tasks", message, "write fewer replicas")
     minimum = job.count("spec.minAvailable", 0)
     if minimum > total:
         message = f"job 'minAvailable' should not be greater than total replicas: {minimum} is above {total}"

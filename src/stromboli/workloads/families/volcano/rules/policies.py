@@ -10,7 +10,9 @@ from stromboli.workloads.families.volcano.rules.findings import RuleFinding
 
 ANY = "*"
 POD_PENDING = "PodPending"
-EVENTS = (ANY, "PodFailed", "PodEvicted", POD_PENDING, "Unknown", "TaskCompleted", "TaskFailed", "JobUpdated")
+#: Events of Volcano's controller itself: it acts on every change of a Job and its pods, whatever the policies are.
+WITHOUT_EFFECT = ("JobUpdated", "OutOfSync")
+EVENTS = (ANY, "PodFailed", "PodEvicted", POD_PENDING, "Unknown", "TaskCompleted", "TaskFailed", *WITHOUT_EFFECT)
 ACTIONS = (
     "AbortJob",
     "CompleteJob",
@@ -69,6 +71,9 @@ def _events(policy: str, events: list[str], seen: dict[str | int, str]) -> Itera
         elif event in seen:
             message = f"duplicate event {event}: {seen[event]} has it already"
             yield RuleFinding(f"{policy}.event", message, "remove one of them")
+        elif event in WITHOUT_EFFECT:
+            message = f"policies for {event} have no effect: the controller acts on every change by itself"
+            yield RuleFinding(f"{policy}.event", message, "remove it, or use another event", is_warning=True)
         seen.setdefault(event, policy)
 
 
