@@ -26,6 +26,7 @@ CASES = [
          conf=configuration("gang", "priority", "predicates"), binds="-a"),
 ]  # fmt: skip
 
+LEAVING = {"deletionTimestamp": "2026-01-01T00:00:00Z", "finalizers": ["example.com/hold"]}
 LISTS = {"scheduling.stromboli.dev/priority-classes": "low,middle"}
 CLASSES_OF_QUEUE = [*CLASSES, priority_class("middle", 50), queue("shared", annotations=LISTS), queue("open")]
 
@@ -59,8 +60,25 @@ def test_task_priority_counts_within_its_job_alone(case: Case) -> None:
 
 def test_group_being_deleted_starts_no_pod() -> None:
     members = gang(2, name="leaving")
-    members[0]["metadata"] |= {"deletionTimestamp": "2026-01-01T00:00:00Z", "finalizers": ["example.com/hold"]}
+    members[0]["metadata"] |= LEAVING
     Case(
         "a group being deleted", nodes(4, 1), members, gang(1, name="other"), binds="-- a",
         codes={"default/leaving": ["PodGroupBeingDeleted"], "default/other": []},
     ).check()  # fmt: skip
+
+
+STARTS_NOTHING = {
+    "being deleted": gang(1, name="other", queue="gold", phase="Inqueue"),
+    "invalid": gang(1, name="other", queue="gold", phase="Inqueue", resources={"cpu": "much"}),
+}
+STARTS_NOTHING["being deleted"][0]["metadata"] |= LEAVING
+
+
+@pytest.mark.parametrize("group", STARTS_NOTHING)
+def test_group_that_starts_nothing_takes_no_share(group: str) -> None:
+    """Otherwise its queue would keep what it requests from the others, and leave it idle."""
+    case = Case(
+        group, nodes(4, 1), queue("gold"), gang(4), STARTS_NOTHING[group],
+        conf=configuration("gang", "proportion", "predicates"), binds="",
+    )  # fmt: skip
+    assert case.binds(case.plan()) == "aaaa-"

@@ -38,11 +38,18 @@ class QueueSums:
             self._change(queue, old, self._nothing, jobs=-1)
 
     def _share_of(self, job: Job) -> Share:
+        """Return the amounts of a job. One that starts nothing more has no claim beyond what it holds."""
         size, inqueue = self._size, self._nothing[2]
+        allocated, elastic = self._kept(job.allocated), exceeding(job.allocated, dense(job.min_resources or (), size))
+        if job.spec.fault or job.spec.is_being_deleted:
+            return allocated, allocated, inqueue, self._kept(elastic)
         if job.phase == "Inqueue" or (job.phase == "Running" and _has_minimum(job)):
             inqueue = dense(job.missing_minimum(), size)
-        elastic = exceeding(job.allocated, dense(job.min_resources or (), size))
-        return job.allocated[:], job.requested[:], inqueue, elastic
+        return allocated, self._kept(job.requested), inqueue, self._kept(elastic)
+
+    def _kept(self, amounts: Amounts) -> Amounts:
+        """Return a copy; all that are zero share one."""
+        return amounts[:] if any(amounts) else self._nothing[0]
 
     def _change(self, queue: str, old: Share, new: Share, *, jobs: int = 0) -> None:
         """Replace one contribution to a queue and its ancestors by another."""
