@@ -92,7 +92,7 @@ from stromboli.core.model.values.times import duration_or_nothing, parse_duratio
 from stromboli.core.preemption.headroom import EvictionHeadroom
 from stromboli.core.preemption.units import SpareMembers
 from stromboli.core.search.class_cache import ClassCache
-from stromboli.core.search.node_rules import Locality, NodeFilter, NodeScorer
+from stromboli.core.search.node_rules import FractionScore, Locality, NodeFilter, NodeScorer
 from stromboli.core.session.job_order import JobOrder
 from stromboli.core.session.refusals import TaskRefusal
 from stromboli.core.session.session import Session
@@ -144,18 +144,18 @@ __all__ = [
     "ROOT", "UNLIMITED", "Action", "AffinityTerm", "Allowance", "Amount", "Amounts", "ApiError", "Argument",
     "Arguments", "BinderContext", "BinderPlugin", "ClassCache", "ClusterView", "Code", "Descending", "Document",
     "Domain", "DomainGroup", "DomainScores", "Endpoint", "Event", "EvictionContext", "EvictionHeadroom",
-    "ExternalServices", "HostPort", "HyperNodeTree", "Index", "InvalidAnswer", "Job", "JobOrder", "JobPlugin",
-    "JobSpec", "Key", "Ledger", "LedgerInconsistency", "Locality", "Mask", "NetworkTopology", "Node", "NodeFilter",
-    "NodeGroups", "NodeScorer", "NodeTable", "NodeView", "PerNodeOrder", "PerNodePredicate", "PermanentFailure",
-    "Placement", "Plugin", "PluginArgumentError", "PluginFailure", "PluginFlag", "PluginObject", "PluginWithFlags",
-    "PortSet", "PrefixArgument", "Queue", "QueueFacts", "QueueUsage", "Reason", "Request", "Requirement",
-    "ResourceAxis", "Rows", "RuleFinding", "Scores", "ServiceClient", "ServiceError", "Session", "SpareMembers",
-    "SpreadConstraint", "Statement", "StepFailed", "SubGroupPolicy", "SubJob", "Taint", "Task", "TaskClass",
-    "TaskRefusal", "TaskStatus", "Toleration", "UsageTable", "Victims", "VolcanoTask", "Vote", "WorkloadDocument",
-    "add_amounts", "add_request", "checked_url", "counts_in_milli", "dense", "dominant_share", "duration_or_nothing",
-    "enclosing_domain", "exceeding", "first_untolerated", "format_quantity", "group_of", "is_bytes", "kinds",
-    "parse_duration", "parse_quantity", "quoted", "ready_in", "role_pipelined", "role_ready", "subtract_amounts",
-    "tolerates", "valid_in",
+    "ExternalServices", "FractionScore", "HostPort", "HyperNodeTree", "Index", "InvalidAnswer", "Job", "JobOrder",
+    "JobPlugin", "JobSpec", "Key", "Ledger", "LedgerInconsistency", "Locality", "Mask", "NetworkTopology", "Node",
+    "NodeFilter", "NodeGroups", "NodeScorer", "NodeTable", "NodeView", "PerNodeOrder", "PerNodePredicate",
+    "PermanentFailure", "Placement", "Plugin", "PluginArgumentError", "PluginFailure", "PluginFlag", "PluginObject",
+    "PluginWithFlags", "PortSet", "PrefixArgument", "Queue", "QueueFacts", "QueueUsage", "Reason", "Request",
+    "Requirement", "ResourceAxis", "Rows", "RuleFinding", "Scores", "ServiceClient", "ServiceError", "Session",
+    "SpareMembers", "SpreadConstraint", "Statement", "StepFailed", "SubGroupPolicy", "SubJob", "Taint", "Task",
+    "TaskClass", "TaskRefusal", "TaskStatus", "Toleration", "UsageTable", "Victims", "VolcanoTask", "Vote",
+    "WorkloadDocument", "add_amounts", "add_request", "checked_url", "counts_in_milli", "dense", "dominant_share",
+    "duration_or_nothing", "enclosing_domain", "exceeding", "first_untolerated", "format_quantity", "group_of",
+    "is_bytes", "kinds", "parse_duration", "parse_quantity", "quoted", "ready_in", "role_pipelined", "role_ready",
+    "subtract_amounts", "tolerates", "valid_in",
 ]  # fmt: skip
 
 

@@ -9,10 +9,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from stromboli import kube
+from stromboli.core.actions.allocate.plain_turns import PlainTurns
+from stromboli.core.model.ledger import ledger
 from stromboli.core.model.nodes.table import Mask
 from stromboli.core.model.tasks.task import Task
+from stromboli.core.model.topology import label_domains
 from stromboli.core.search.node_search import NodeSearch
 from tests.properties.placement.test_batching import compare_batches, steps, weightings
+from tests.properties.placement.test_equal_jobs import decisions
 from tests.testing.random_clusters import objects
 from tests.testing.random_clusters.effort import examples
 from tests.testing.random_clusters.engine import default_program, session_of
@@ -60,6 +64,22 @@ def test_batches_beside_terms_of_others_equal_one_by_one(
     world: Sequence[kube.KubeObject], weighting: str, wanted: list[tuple[int, int]]
 ) -> None:
     compare_batches(world, weighted_program(weighting), wanted)
+
+
+@examples(150)
+@given(beside_terms(), weightings)
+def test_plans_beside_terms_of_others_do_not_depend_on_how_pods_are_counted(
+    world: list[kube.KubeObject], weighting: str
+) -> None:
+    """Count every pod at once and search for each turn; or count when it matters, and search for several turns."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(PlainTurns, "place_next", lambda *_: False)
+        plain = decisions(world, weighted_program(weighting))
+    assert decisions(world, weighted_program(weighting)) == plain
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(ledger, "_MANY_FEEDS", 0)
+        patch.setattr(label_domains, "_FEW", 0)
+        assert decisions(world, weighted_program(weighting)) == plain
 
 
 def running(name: str, node: str, cpu: str, affinity: kube.Affinity | None = None) -> kube.Pod:

@@ -19,7 +19,7 @@ from stromboli.core.model.nodes.table import Mask, Vector
 from stromboli.core.model.resources.resources import ResourceAxis
 from stromboli.core.model.tasks.task_class import TaskClass
 from stromboli.core.search.class_cache import ClassCache
-from stromboli.core.search.node_rules import Locality, NodeScorer
+from stromboli.core.search.node_rules import FractionScore, Locality, NodeScorer
 
 if TYPE_CHECKING:
     from stromboli.core.session.session import Session
@@ -91,7 +91,7 @@ class Packing(NodeScorer):
         self._top = _HIGHEST * weight
         self._resource_weights = resource_weights
         self._weights: dict[int, int] = {}
-        self._parts = ClassCache(self._parts_of)
+        self._parts = ClassCache(self._parts_of, lasts=True)
 
     def open(self, session: Session) -> None:
         self._weights = _weights_by_dimension(session.axis, self._resource_weights)
@@ -103,10 +103,12 @@ class Packing(NodeScorer):
         total: Vector | None = None
         for dimension, amount, points in self._parts.of(task_class, ledger):
             fraction = rows.fraction_with(dimension, amount) * points
-            if not rows.certain:
-                fraction *= rows.used(dimension) + amount <= rows.allocatable(dimension)
+            fraction *= rows.used(dimension) + amount <= rows.allocatable(dimension)
             total = fraction if total is None else np.add(total, fraction, out=total)
         return np.zeros(len(rows)) if total is None else total
+
+    def as_fractions(self, task_class: TaskClass, ledger: Ledger) -> FractionScore:
+        return FractionScore(points={part.dimension: float(part.points) for part in self._parts.of(task_class, ledger)})
 
     def _parts_of(self, task_class: TaskClass, ledger: Ledger) -> tuple[_PackingPart, ...]:
         counting = [(d, amount, self._weights[d]) for d, amount in task_class.request if d in self._weights]

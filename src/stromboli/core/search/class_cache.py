@@ -5,6 +5,7 @@ from __future__ import annotations
 import weakref
 from collections.abc import Callable
 from typing import Generic, TypeVar
+from weakref import WeakKeyDictionary
 
 from stromboli.core.model.ledger.ledger import Ledger
 from stromboli.core.model.tasks.task_class import TaskClass
@@ -19,10 +20,12 @@ class ClassCache(Generic[Kept]):
     when its ledger is gone, since a rule may not be asked again. The ledger itself is not kept alive.
     """
 
-    __slots__ = ("_kept", "_ledger", "_make")
+    __slots__ = ("_kept", "_lasting", "_ledger", "_make")
 
-    def __init__(self, make: Callable[[TaskClass, Ledger], Kept]) -> None:
+    def __init__(self, make: Callable[[TaskClass, Ledger], Kept], *, lasts: bool = False) -> None:
+        """Compute results with `make`. With `lasts` they follow from the class alone, and are kept while it exists."""
         self._make = make
+        self._lasting: WeakKeyDictionary[TaskClass, Kept] | None = WeakKeyDictionary() if lasts else None
         self._kept: dict[TaskClass, Kept] = {}
         self._ledger: Callable[[], Ledger | None] = _no_ledger
 
@@ -33,7 +36,13 @@ class ClassCache(Generic[Kept]):
         try:
             return self._kept[task_class]
         except KeyError:
-            made = self._kept[task_class] = self._make(task_class, ledger)
+            lasting = self._lasting
+            made = None if lasting is None else lasting.get(task_class)
+            if made is None:
+                made = self._make(task_class, ledger)
+                if lasting is not None:
+                    lasting[task_class] = made
+            self._kept[task_class] = made
             return made
 
     def _clear(self, _: weakref.ref[Ledger]) -> None:

@@ -22,6 +22,7 @@ from stromboli.core.search.lookahead import Lookahead
 from stromboli.core.search.node_rules import Locality, NodeFilter, NodeScorer, SiteScorer
 from stromboli.core.search.placements_ahead import PlacementsAhead
 from stromboli.core.search.ranking import Ranking, ranking_of
+from stromboli.core.search.row_scores import RowScores
 from stromboli.core.session.program import Program
 from stromboli.core.session.refusals import NodeRefusals
 
@@ -60,9 +61,9 @@ class ClassView:
     """The current results of one class in one cycle."""
 
     __slots__ = (
-        "_is_steady", "_most_changed", "_program", "_static", "ahead", "capacity", "capacity_at", "cluster_filters",
-        "cluster_scorers", "fresh", "is_local", "ledger", "lookahead", "possible", "ranking", "reaches_over_cluster",
-        "refusal", "request", "row_filters", "row_scorers", "site_scorer", "task_class",
+        "_is_steady", "_most_changed", "_program", "_row_scores", "_static", "ahead", "capacity", "capacity_at",
+        "cluster_filters", "cluster_scorers", "fresh", "is_local", "ledger", "lookahead", "possible", "ranking",
+        "reaches_over_cluster", "refusal", "request", "row_filters", "row_scorers", "site_scorer", "task_class",
     )  # fmt: skip
 
     def __init__(self, task_class: TaskClass, program: Program, ledger: Ledger) -> None:
@@ -73,13 +74,14 @@ class ClassView:
         self._program = program
         self._static: StaticAnswer | None = program.statics_for(ledger.nodes).get(task_class)
         #: Whether some node could take a task of the class if it were empty. Otherwise rules are not evaluated.
-        self.possible = not _exceeds_every_node(task_class, ledger) and self.static.possible
-        filters = _applicable(program.filters, self) if self.possible else []
-        scorers = _applicable(program.scorers, self) if self.possible else []
-        self.row_filters = [rule for rule in filters if rule.locality is Locality.ROW]
-        self.row_scorers = [rule for rule in scorers if rule.locality is Locality.ROW]
-        self.cluster_filters = [rule for rule in filters if rule.locality is Locality.CLUSTER]
-        self.cluster_scorers = [rule for rule in scorers if rule.locality is Locality.CLUSTER]
+        self.possible = self._is_possible()
+        filters, scorers = program.filters_by_locality, program.scorers_by_locality
+        self.row_filters = self._applicable(filters[Locality.ROW])
+        self.row_scorers = self._applicable(scorers[Locality.ROW])
+        #: Built with the first score of a node.
+        self._row_scores: RowScores | None = None
+        self.cluster_filters = self._applicable(filters[Locality.CLUSTER])
+        self.cluster_scorers = self._applicable(scorers[Locality.CLUSTER])
         #: Whether the result for a node depends on other nodes.
         self.reaches_over_cluster = bool(self.cluster_filters or self.cluster_scorers)
         #: Whether the best node is that with the highest score, and its score depends on that node alone.
@@ -102,6 +104,16 @@ class ClassView:
         self.capacity_at = -1
         self.refusal: NodeRefusals | None = None
 
+    def _is_possible(self) -> bool:
+        if self._static is None and _exceeds_every_node(self.task_class, self.ledger):
+            return False
+        return self.static.possible
+
+    def _applicable(self, rules: Sequence[Rule]) -> list[Rule]:
+        """Return the rules that apply to the class."""
+        task_class, ledger = self.task_class, self.ledger
+        return [rule for rule in rules if rule.applies_to(task_class, ledger)] if self.possible else []
+
     @property
     def static(self) -> StaticAnswer:
         """The results that depend on node facts alone, evaluated when they are first read."""
@@ -114,7 +126,9 @@ class ClassView:
         ledger = self.ledger
         log, ranking = ledger.log, self.ranking
         changed, not_placed = log.position - self.fresh, self.ahead.drop() if self.ahead.rows else []
-        if ranking is None or changed > self._most_changed:
+        row_scores = self._row_scores
+        is_outdated = row_scores is not None and row_scores.is_scored_as_used is not ledger.is_scored_as_used
+        if ranking is None or is_outdated or changed > self._most_changed:
             ranking, self.lookahead = ranking_of(self.evaluate(ledger.candidate_rows)), None
             self.ranking = ranking
         elif changed or not_placed:
@@ -140,12 +154,13 @@ class ClassView:
         static = self._static or self.static
         if rows.index is not None:
             total: Vector = static.scores[rows.index]
-        elif (fits & static.admitted).any():
+        elif np.count_nonzero(fits & static.admitted):
             total = static.scores.copy()
         else:
             return np.full(len(rows), REFUSED)
-        for scorer in self.row_scorers:
-            total += scorer.scores(task_class, rows, ledger, None)
+        if self._row_scores is None or self._row_scores.is_scored_as_used is not ledger.is_scored_as_used:
+            self._row_scores = RowScores(self.row_scorers, task_class, ledger)
+        self._row_scores.add_to(total, rows, ledger)
         total *= GRID
         np.rint(total, out=total)
         np.putmask(total, np.logical_not(fits, out=fits), _REFUSED)
@@ -203,15 +218,18 @@ class ClassView:
     def is_steady(self) -> bool:
         """Whether copies of the class leave the results of the rules that depend on other nodes unchanged."""
         if self._is_steady is None:
-            rules: list[NodeFilter | NodeScorer] = [*self.cluster_filters, *self.cluster_scorers]
-            self._is_steady = all(rule.is_steady(self.task_class, self.ledger) for rule in rules)
+            self._is_steady = all(rule.is_steady(self.task_class, self.ledger) for rule in self._cluster_rules)
         return self._is_steady
 
+    @property
+    def is_neutral(self) -> bool:
+        """Whether the rules that depend on other nodes change nothing at present, whatever copies are placed."""
+        rules, task_class, ledger = self._cluster_rules, self.task_class, self.ledger
+        return all(rule.is_neutral(task_class, ledger) for rule in rules) and self.is_steady
 
-def _applicable(rules: Sequence[Rule], view: ClassView) -> list[Rule]:
-    """Return the ROW and CLUSTER rules that apply to the class."""
-    task_class, ledger = view.task_class, view.ledger
-    return [rule for rule in rules if rule.locality is not Locality.STATIC and rule.applies_to(task_class, ledger)]
+    @property
+    def _cluster_rules(self) -> list[NodeFilter | NodeScorer]:
+        return [*self.cluster_filters, *self.cluster_scorers]
 
 
 def _least_at_ends(points: Vector) -> int:
@@ -232,7 +250,10 @@ def _exceeds_every_node(task_class: TaskClass, ledger: Ledger) -> bool:
     largest: list[int] = ledger.nodes.remember(
         ("largest", layout.resources), lambda _: amounts[layout.allocatable :].max(axis=1, initial=0).tolist()
     )
-    return any(amount > largest[dimension] for dimension, amount in task_class.request)
+    for dimension, amount in task_class.request:  # noqa: SIM110 - called for every class, and twice as fast
+        if amount > largest[dimension]:
+            return True
+    return False
 
 
 def static_answer_of(task_class: TaskClass, program: Program, ledger: Ledger) -> StaticAnswer:
@@ -240,8 +261,8 @@ def static_answer_of(task_class: TaskClass, program: Program, ledger: Ledger) ->
     rows = ledger.all_rows
     admitted = np.ones(len(rows), dtype=np.bool_)
     refused_by = []
-    for rule in (SHARD_FILTER, AVOIDED_NODES, *program.filters):
-        if rule.locality is Locality.STATIC and rule.applies_to(task_class, ledger):
+    for rule in (SHARD_FILTER, AVOIDED_NODES, *program.filters_by_locality[Locality.STATIC]):
+        if rule.applies_to(task_class, ledger):
             refused = admitted & ~rule.filter(task_class, rows, ledger)
             if refused.any():
                 refused_by.append((rule, refused))
@@ -250,8 +271,8 @@ def static_answer_of(task_class: TaskClass, program: Program, ledger: Ledger) ->
     for dimension, amount in task_class.request:
         large_enough &= rows.allocatable(dimension) >= amount
     possible, scores = bool(large_enough.any()), np.zeros(len(rows))
-    for scorer in program.scorers if possible else ():
-        if scorer.locality is Locality.STATIC and scorer.applies_to(task_class, ledger):
+    for scorer in program.scorers_by_locality[Locality.STATIC] if possible else ():
+        if scorer.applies_to(task_class, ledger):
             scores = scores + scorer.scores(task_class, rows, ledger, admitted)
     answer = StaticAnswer(np.where(admitted, scores, REFUSED), admitted, possible, refused_by)
     program.statics_for(ledger.nodes)[task_class] = answer

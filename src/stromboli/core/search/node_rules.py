@@ -11,7 +11,8 @@ A rule declares the scope of its result, and the framework updates the result ac
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
 from enum import Enum
 from typing import Protocol
 
@@ -51,6 +52,10 @@ class NodeFilter(ABC):
         """Report whether placing members of the class leaves the result for it unchanged. For CLUSTER rules."""
         return False
 
+    def is_neutral(self, task_class: TaskClass, ledger: Ledger) -> bool:
+        """Report whether it accepts all nodes at present. For steady CLUSTER rules: then it is not evaluated."""
+        return False
+
     def refusal(self, task_class: TaskClass) -> Reason:
         """Return why it refuses nodes, if all refusals have the same reason."""
         return Reason(Code.PLUGIN_REFUSED, f"node(s) were refused by {self.name}", short=f"refused by {self.name}")
@@ -58,6 +63,16 @@ class NodeFilter(ABC):
     def refusals(self, task_class: TaskClass, ledger: Ledger, refused: Mask) -> Iterable[tuple[Reason, Index]]:
         """Return why it refused these nodes: each reason with its nodes. Called on demand."""
         yield self.refusal(task_class), np.flatnonzero(refused)
+
+
+@dataclass(frozen=True, slots=True)
+class FractionScore:
+    """A score that is a weighted sum of the fractions that would be in use with the pod on the node."""
+
+    #: The score of a node whose fractions are all 0.
+    base: float = 0.0
+    #: Points per fraction, by dimension.
+    points: Mapping[int, float] = field(default_factory=dict)
 
 
 class NodeScorer(ABC):
@@ -77,10 +92,20 @@ class NodeScorer(ABC):
         rules; ROW rules get None.
         """
 
+    def as_fractions(self, task_class: TaskClass, ledger: Ledger) -> FractionScore | None:
+        """Return the score as a weighted sum of fractions, if it is one on all nodes with capacity for the class, as
+        long as `ledger.is_scored_as_used` does not change. For ROW rules: their sums are added up once per class.
+        """
+        return None
+
     def is_steady(self, task_class: TaskClass, ledger: Ledger) -> bool:
         """Report whether placing members of the class leaves the scores for it unchanged as long as a candidate with
         the lowest score and one with the highest remain. For CLUSTER rules.
         """
+        return False
+
+    def is_neutral(self, task_class: TaskClass, ledger: Ledger) -> bool:
+        """Report whether the score of all nodes is 0 at present. For steady CLUSTER rules: then it is not evaluated."""
         return False
 
 

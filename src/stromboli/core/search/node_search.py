@@ -107,7 +107,7 @@ class NodeSearch:
 
     def take_of(self, view: ClassView, task: Task, wanted: int) -> list[int]:
         """Return the same as `take_nodes` in the whole cluster, with the view of the task's class."""
-        if not view.is_local:
+        if not (view.is_local or self._is_local_now(view)):
             return self.find_nodes(task, wanted)
         ahead, position, copies = view.ahead, self._ledger.log.position, wanted
         if ahead.position == position:
@@ -118,6 +118,10 @@ class NodeSearch:
         ranking = view.refresh()
         rows = place_copies(view, ranking, copies) if copies > 1 else ranking.first_as_list()
         return ahead.keep(rows, wanted, position)
+
+    def _is_local_now(self, view: ClassView) -> bool:
+        """Report whether the search may ignore that rules depend on other nodes."""
+        return self._last is None and not self._best_node and view.is_neutral
 
     def takes_many(self, view: ClassView, wanted: int) -> bool:
         """Report whether nodes for so many tasks of the class are found in one step, and may exist."""

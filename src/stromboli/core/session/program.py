@@ -18,7 +18,7 @@ from stromboli.core.config.plugin import Plugin, PluginFailure
 from stromboli.core.config.plugin_errors import describe_error
 from stromboli.core.config.registry import Registry
 from stromboli.core.config.rule_adapters import filters_of, overrides, scorers_of
-from stromboli.core.search.node_rules import NodeFilter, NodeScorer
+from stromboli.core.search.node_rules import Locality, NodeFilter, NodeScorer
 
 
 class Program:
@@ -39,6 +39,8 @@ class Program:
         self.scorers: list[NodeScorer] = []
         for tier in configuration.tiers:
             self._add_tier([(option, self._build(option, registry)) for option in tier.plugins])
+        self.filters_by_locality = {each: [rule for rule in self.filters if rule.locality is each] for each in Locality}
+        self.scorers_by_locality = {each: [rule for rule in self.scorers if rule.locality is each] for each in Locality}
         #: The same answers without tiers, for rules that ignore them.
         self.flat: dict[str, list[Answer]] = {
             name: [answer for tier in tiers for answer in tier] for name, tiers in self.tiers.items()

@@ -7,10 +7,12 @@ imagined ("after two more copies") instead of made.
 from __future__ import annotations
 
 import numpy as np
+import pytest
 from hypothesis import strategies as st
 
 from stromboli.core.config.plugin import Plugin
 from stromboli.core.search.node_rules import Locality, NodeScorer
+from stromboli.core.search.row_scores import RowScores
 from tests.unit.core.plugins.rule_cluster import GPU, Kind, World, kind, machine
 
 #: Awkward numbers on purpose: thirds and sevenths do not fit into a float.
@@ -57,7 +59,7 @@ def made_real(world: World, each: Kind, row: int, copies: int) -> World:
 
 
 def check_rows(plugin: Plugin, world: World, data: st.DataObject) -> None:
-    """Every scorer of rows gives a row the same bits, however it is shown."""
+    """Every scorer of rows gives a row the same bits, however it is shown, and agrees with its sum of fractions."""
     world.open(plugin)
     rows = [scorer for scorer in plugin.node_scorers() if scorer.locality is Locality.ROW]
     for each in world.kinds:
@@ -65,6 +67,7 @@ def check_rows(plugin: Plugin, world: World, data: st.DataObject) -> None:
             if scorer.applies_to(world.classes[each], world.ledger):
                 _check_some_rows(scorer, world, each, data)
                 _check_imagined_rows(plugin, scorer, world, each, data)
+                _check_sum_of_fractions(scorer, world, each)
 
 
 def _check_some_rows(scorer: NodeScorer, world: World, each: Kind, data: st.DataObject) -> None:
@@ -92,3 +95,15 @@ def _check_imagined_rows(plugin: Plugin, scorer: NodeScorer, world: World, each:
         real = scorer.scores(twin.classes[each], twin.ledger.all_rows, twin.ledger, None)
         assert scores[number].tobytes() == real[row].tobytes()
     world.open(plugin)
+
+
+def _check_sum_of_fractions(scorer: NodeScorer, world: World, each: Kind) -> None:
+    """On nodes with capacity, merging the scorer with others changes nothing but the rounding."""
+    task_class, ledger = world.classes[each], world.ledger
+    if scorer.as_fractions(task_class, ledger) is None:
+        return
+    merged = RowScores([scorer], task_class, ledger)
+    roomy = [row for row in range(len(world.nodes)) if copies_that_fit(world, each, row)]
+    rows, total = ledger.rows(np.array(roomy, dtype=np.int64), certain=True), np.zeros(len(roomy))
+    merged.add_to(total, rows, ledger)
+    assert total == pytest.approx(scorer.scores(task_class, rows, ledger, None), abs=1e-9)

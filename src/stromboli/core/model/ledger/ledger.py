@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from stromboli.core.model.devices.claim_allocator import ClaimAllocator
 from stromboli.core.model.ledger.allocations import Allocations
-from stromboli.core.model.ledger.deferred_counts import DeferredCounts
+from stromboli.core.model.ledger.deferred_counts import DeferredCounts, FeedSum
 from stromboli.core.model.ledger.entry import LedgerEntry, LedgerInconsistency
 from stromboli.core.model.ledger.job_ledger import JobLedger
 from stromboli.core.model.ledger.node_ledger import NodeLedger
@@ -117,6 +117,13 @@ class Ledger:
         if self._deferred:
             self._deferred.catch_up(number, self._own_tally)
         return self._tallies.get(number)
+
+    def parts_of_tally(self, number: int) -> tuple[NDArray[np.int32] | None, Sequence[tuple[FeedSum, int]]]:
+        """Return the same as `tally`, for a reader that adds up domains: the tally, and sums that it does not contain
+        with their sign.
+        """
+        missing = self._deferred.outside_of(number) if self._deferred else None
+        return (self.tally(number), ()) if missing is None else (self._tallies.get(number), missing)
 
     def own_tally(self, number: int) -> NDArray[np.int32]:
         """Return the pods counted per node for a term, writable."""

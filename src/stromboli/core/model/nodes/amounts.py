@@ -168,10 +168,9 @@ class Rows:
 
         No operation changes allocatable amounts, so the result is computed once for all nodes.
         """
-        capacities = self._capacities
-        known = capacities.get(dimension)
+        known = self._capacities.get(dimension)
         if known is None:
-            known = capacities[dimension] = np.maximum(self._amounts[self._layout.allocatable + dimension], _ONE)
+            known = self._capacities[dimension] = np.maximum(self._amounts[self._layout.allocatable + dimension], _ONE)
         return known if self.index is None else known[self.index]
 
     def fraction_with(self, dimension: int, amount: Amount) -> Vector:
@@ -179,13 +178,13 @@ class Rows:
 
         A subset of rows is made for one class, so `amount` must be the request of that class.
         """
-        known = self._fractions.get(dimension)
-        if known is not None:
-            return known
+        fraction = self._fractions.get(dimension)
+        if fraction is not None:
+            return fraction
         needed = self._block[self._layout.used + dimension] + amount
         if not (self.certain and amount):
             np.minimum(needed, self.allocatable(dimension), out=needed)
-        fraction: Vector = needed / self.capacity(dimension)
+        fraction = needed / self.capacity(dimension)
         if self.index is not None:  # the amounts behind all rows change, those of a subset were copied
             self._fractions[dimension] = fraction
         return fraction

@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
+from stromboli.core.model.ledger.deferred_counts import FeedSum
 from stromboli.core.model.ledger.ledger import Ledger
 from stromboli.core.model.nodes.table import Index, Mask, NodeTable, Vector
 from stromboli.core.model.tasks.pod_terms import OwnedNumbers, TermRegistry
@@ -30,6 +31,8 @@ class LabelDomains:
     places: Index
     #: Number of indices.
     size: int
+    #: The first index that any node has: 0 if some have no label.
+    first: int = 0
 
     def totals(self, tally: Tally) -> Vector:
         """Sum a tally by domain index. Sums stay far below 2**53, so they are exact."""
@@ -46,7 +49,7 @@ def label_domains(nodes: NodeTable, label: str) -> LabelDomains:
 
 def _domains(nodes: NodeTable, label: str) -> LabelDomains:
     column = nodes.column(label)
-    return LabelDomains(column.codes + 1, len(column.values) + 1)
+    return LabelDomains(column.codes + 1, len(column.values) + 1, int((column.codes >= 0).all()))
 
 
 #: Up to this many terms are added up for every query.
@@ -57,16 +60,14 @@ _FEW = 4
 class DomainCount:
     """Pods of one or more terms, counted per domain of one label; each term counts with its weight.
 
-    The sum over many terms is kept: after a placement, only the pods placed since are added. Valid for one ledger.
+    The count of many terms is kept: after a placement, only the pods placed since are added. Valid for one ledger.
     """
 
     domains: LabelDomains
     #: (number of the tally, weight).
     kinds: tuple[tuple[int, int], ...]
-    _sum: Tally | None = None
-    #: The sum by domain, until a pod changes it.
     _totals: Vector | None = None
-    #: The changes of tallies that the sum follows, and the number of those that it includes.
+    #: The changes of tallies that the count follows, and the number of those that it includes.
     _followed: list[tuple[TaskClass, Sequence[int], int]] | None = None
     _position: int = 0
     _by_number: dict[int, int] = field(default_factory=dict)
@@ -74,32 +75,27 @@ class DomainCount:
     _weights: dict[frozenset[int], int] = field(default_factory=dict)
 
     def per_domain(self, ledger: Ledger) -> Vector | None:
-        """Return the count at every domain index; None if there are no such pods. The result must not be changed."""
-        if len(self.kinds) > _FEW:
-            return self._kept_totals(ledger)
-        tally = self._tally(ledger)
-        return None if tally is None else self.domains.totals(tally)
+        """Return the count at every domain index; None if all are 0. The result is valid until the next placement, and
+        must not be changed.
+        """
+        totals = self._kept_totals(ledger) if len(self.kinds) > _FEW else self._added_totals(ledger)
+        return None if totals is None or not np.count_nonzero(totals) else totals
 
     def _kept_totals(self, ledger: Ledger) -> Vector:
-        kept = self._kept(ledger)
-        if self._totals is None:
-            self._totals = self.domains.totals(kept)
-        return self._totals
-
-    def _kept(self, ledger: Ledger) -> Tally:
-        """Return the sum, with everything that was placed since the last query."""
-        fed = ledger.fed
-        if self._sum is None or self._followed is not fed:
-            total = self._tally(ledger)
-            self._sum = np.zeros(len(ledger.nodes), dtype=np.int32) if total is None else total.copy()
-            self._followed, self._position, self._totals = fed, len(fed), None
+        """Return the kept count, with everything that was placed since the last query."""
+        fed, totals = ledger.fed, self._totals
+        if totals is None or self._followed is not fed:
+            totals = self._added_totals(ledger)
+            if totals is None:
+                totals = np.zeros(self.domains.size)
+            self._totals, self._followed, self._position = totals, fed, len(fed)
         for task_class, rows, step in fed[self._position :]:
             if weight := self.weight_of(task_class, ledger.terms):
-                self._totals = None
-                for row in rows:
-                    self._sum[row] += step * weight
+                for place in self.domains.places[rows].tolist():
+                    totals[place] += step * weight
+        totals[0] = 0.0
         self._position = len(fed)
-        return self._sum
+        return totals
 
     def weight_of(self, task_class: TaskClass, terms: TermRegistry) -> int:
         """Return how much a pod of the class counts."""
@@ -113,14 +109,22 @@ class DomainCount:
             known = self._weights[common] = sum(by_number[number] for number in by_number.keys() & common)
         return known + sum([by_number[number] for number in own if number in by_number])
 
-    def _tally(self, ledger: Ledger) -> Tally | None:
-        total: Tally | None = None
+    def _added_totals(self, ledger: Ledger) -> Vector | None:
+        """Add up all terms; None if no pod counts."""
+        domains, total, apart = self.domains, None, list[tuple[FeedSum, int]]()
         for number, weight in self.kinds:
-            tally = ledger.tally(number)
+            tally, missing = ledger.parts_of_tally(number)
+            apart += [(found, weight * step) for found, step in missing]
             if tally is not None:
                 weighted = tally if weight == 1 else tally * np.int32(weight)
                 total = weighted if total is None else total + weighted
-        return total
+        if total is None and not apart:
+            return None
+        totals = np.zeros(domains.size) if total is None else domains.totals(total)
+        for found, factor in apart:
+            totals += found.by_domain(domains.places, domains.size) * factor
+        totals[0] = 0.0
+        return totals
 
 
 def count_by_label(nodes: NodeTable, kinds: Iterable[tuple[str, int, int]]) -> tuple[DomainCount, ...]:

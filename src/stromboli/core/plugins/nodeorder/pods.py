@@ -16,7 +16,13 @@ from stromboli.core.model.nodes.amounts import Rows
 from stromboli.core.model.nodes.table import Mask, Vector
 from stromboli.core.model.tasks.pod_terms import OwnedTerms
 from stromboli.core.model.tasks.task_class import TaskClass
-from stromboli.core.model.topology.label_domains import DomainCount, OwnedCounts, are_fed_by, count_by_label
+from stromboli.core.model.topology.label_domains import (
+    DomainCount,
+    LabelDomains,
+    OwnedCounts,
+    are_fed_by,
+    count_by_label,
+)
 from stromboli.core.model.topology.topology_spread import SpreadDomains, SpreadPlan, spread_plan
 from stromboli.core.plugins.nodeorder.weighted import WeightedScorer
 from stromboli.core.search.class_cache import ClassCache
@@ -31,6 +37,7 @@ class PreferredPodAffinity(WeightedScorer):
     def __init__(self, weight: int) -> None:
         super().__init__(weight)
         self._owned = OwnedTerms(required=False)
+        self._own = ClassCache(_own_preferences, lasts=True)
         self._preferences = ClassCache(self._count_preferences)
         self._counts = OwnedCounts()
 
@@ -38,15 +45,27 @@ class PreferredPodAffinity(WeightedScorer):
         return bool(self._preferences.of(task_class, ledger))
 
     def scores(self, task_class: TaskClass, rows: Rows, ledger: Ledger, candidates: Mask | None) -> Vector:
-        raw: Vector | None = None
+        by_label: dict[LabelDomains, Vector] = {}
         for count in self._preferences.of(task_class, ledger):
             weights = count.per_domain(ledger)
             if weights is not None:
-                around = weights.take(count.domains.places)
-                raw = around if raw is None else raw + around
-        if raw is None:
+                others = by_label.get(count.domains)
+                by_label[count.domains] = weights if others is None else others + weights
+        if not by_label:
             return np.zeros(len(rows))
-        return self._normalised(raw, raw if candidates is None or candidates.all() else raw[candidates])
+        everywhere = candidates is None or np.count_nonzero(candidates) == len(candidates)
+        (domains, raw), *further = by_label.items()
+        if not further and everywhere:
+            return self._normalised(raw, raw[domains.first :]).take(domains.places)
+        raw = raw.take(domains.places)
+        for domains, weights in further:
+            raw = raw + weights.take(domains.places)
+        return self._normalised(raw, raw if everywhere else raw[candidates])
+
+    def is_neutral(self, task_class: TaskClass, ledger: Ledger) -> bool:
+        if task_class.preferred_affinity:
+            return False
+        return all(count.per_domain(ledger) is None for count in self._preferences.of(task_class, ledger))
 
     def is_steady(self, task_class: TaskClass, ledger: Ledger) -> bool:
         return not are_fed_by(self._preferences.of(task_class, ledger), task_class, ledger)
@@ -54,15 +73,21 @@ class PreferredPodAffinity(WeightedScorer):
     def _normalised(self, raw: Vector, compared: Vector) -> Vector:
         if not len(compared):
             return np.zeros(len(raw))
-        worst, best = float(np.minimum.reduce(compared)), float(np.maximum.reduce(compared))
+        worst, best = float(compared[compared.argmin()]), float(compared[compared.argmax()])
         return (raw - worst) * (self.top / (best - worst)) if best > worst else np.zeros(len(raw))
 
     def _count_preferences(self, task_class: TaskClass, ledger: Ledger) -> tuple[DomainCount, ...]:
-        numbered = (
-            (term.topology_key, ledger.terms.find(term.term), weight) for weight, term in task_class.preferred_affinity
-        )
-        own = count_by_label(ledger.nodes, ((key, n, weight) for key, n, weight in numbered if n is not None))
-        return (*own, *self._counts.of(self._owned.about(task_class, ledger.terms), ledger))
+        owned = self._counts.of(self._owned.about(task_class, ledger.terms), ledger)
+        if not task_class.preferred_affinity:
+            return owned
+        return (*count_by_label(ledger.nodes, self._own.of(task_class, ledger)), *owned)
+
+
+def _own_preferences(task_class: TaskClass, ledger: Ledger) -> tuple[tuple[str, int, int], ...]:
+    """Return the preferences of the class itself: label, number of the term, weight."""
+    find = ledger.terms.find
+    numbered = ((term.topology_key, find(term.term), weight) for weight, term in task_class.preferred_affinity)
+    return tuple((key, number, weight) for key, number, weight in numbered if number is not None)
 
 
 #: The label that identifies a node: each is its own domain.

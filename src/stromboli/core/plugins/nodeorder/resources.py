@@ -19,7 +19,7 @@ from stromboli.core.model.resources.resources import CPU, MEMORY
 from stromboli.core.model.tasks.task_class import TaskClass
 from stromboli.core.plugins.nodeorder.weighted import WeightedScorer
 from stromboli.core.search.class_cache import ClassCache
-from stromboli.core.search.node_rules import Locality
+from stromboli.core.search.node_rules import FractionScore, Locality
 
 if TYPE_CHECKING:
     from stromboli.core.session.session import Session
@@ -27,7 +27,8 @@ if TYPE_CHECKING:
 #: An array without dimensions: NumPy takes it faster than a Python number.
 NOTHING: Amount = np.array(0, dtype=np.int64)
 ALL: Vector = np.array(1.0)
-_THREE: Vector = np.array(3.0)
+#: The standard deviation of three values, for the root of half the sum of the squared distances of all pairs.
+_DEVIATION_PER_ROOT: Vector = np.array(np.sqrt(2) / 3)
 
 
 def scored_request(task_class: TaskClass, ledger: Ledger) -> tuple[Amount, Amount]:
@@ -49,13 +50,22 @@ class LeastRequested(WeightedScorer):
 
     def scores(self, task_class: TaskClass, rows: Rows, ledger: Ledger, candidates: Mask | None) -> Vector:
         cpu, memory = self._requests.of(task_class, ledger)
-        if rows.certain and ledger.is_scored_as_used and not task_class.is_scored_higher:
-            used = rows.fraction_with(CPU, cpu) + rows.fraction_with(MEMORY, memory)
-        else:
-            used = _share_capped(rows, CPU, cpu)
-            used += _share_capped(rows, MEMORY, memory)
+        used = _share_capped(rows, CPU, cpu)
+        used += _share_capped(rows, MEMORY, memory)
         used *= self._half
         return np.subtract(self._top, used, out=used)
+
+    def as_fractions(self, task_class: TaskClass, ledger: Ledger) -> FractionScore | None:
+        return _mean_of_fractions(task_class, ledger, self.top, -self.top)
+
+
+def _mean_of_fractions(task_class: TaskClass, ledger: Ledger, base: float, points: float) -> FractionScore | None:
+    """Return a score by the mean of cpu and memory, if they are scored by the amounts in use, and both are requested: a
+    node with capacity for the class may have more in use of what the class does not request than it has.
+    """
+    if task_class.is_scored_higher or not ledger.is_scored_as_used or 0 in task_class.scored_request:
+        return None
+    return FractionScore(base, {CPU: points / 2, MEMORY: points / 2})
 
 
 def _share_capped(rows: Rows, dimension: int, request: Amount) -> Vector:
@@ -79,6 +89,9 @@ class MostRequested(WeightedScorer):
         shares += _share_used(rows, MEMORY, memory)
         shares *= self._half
         return shares
+
+    def as_fractions(self, task_class: TaskClass, ledger: Ledger) -> FractionScore | None:
+        return _mean_of_fractions(task_class, ledger, 0.0, self.top)
 
 
 def _share_used(rows: Rows, dimension: int, request: Amount) -> Vector:
@@ -108,7 +121,7 @@ class BalancedResource(WeightedScorer):
         self._top = np.array(self.top)
         self._half = np.array(self.top / 2)
         self._gpu: int | None = None
-        self._parts = ClassCache(self._parts_of)
+        self._parts = ClassCache(self._parts_of, lasts=True)
 
     def open(self, session: Session) -> None:
         self._gpu = session.axis.find(GPU)
@@ -137,14 +150,16 @@ class BalancedResource(WeightedScorer):
 
 def _distance(rows: Rows, one: _BalancePart, other: _BalancePart) -> Vector:
     """Return how far two fractions are apart; 0 where the node has only one of the resources."""
-    distance = _fraction(rows, one) - _fraction(rows, other)
+    distance = rows.fraction_with(one.dimension, one.amount) - rows.fraction_with(other.dimension, other.amount)
     np.abs(distance, out=distance)
-    return _where_present(rows, distance, one, other)
+    return distance if one.is_requested and other.is_requested else _where_present(rows, distance, one, other)
 
 
 def _deviation(rows: Rows, one: _BalancePart, two: _BalancePart, three: _BalancePart) -> Vector:
     """The standard deviation of three fractions, or of those of the resources that the node has."""
-    first, second, third = _fraction(rows, one), _fraction(rows, two), _fraction(rows, three)
+    first = rows.fraction_with(one.dimension, one.amount)
+    second = rows.fraction_with(two.dimension, two.amount)
+    third = rows.fraction_with(three.dimension, three.amount)
     if one.is_requested and two.is_requested and three.is_requested:  # then every node that counts has all of them
         return _deviation_of_three(first, second, third)
     total = _where_present(rows, _square(first, second), one, two)
@@ -156,16 +171,15 @@ def _deviation(rows: Rows, one: _BalancePart, two: _BalancePart, three: _Balance
 
 
 def _deviation_of_three(first: Vector, second: Vector, third: Vector) -> Vector:
-    total = _square(first, second)
-    total += _square(second, third)
-    total += _square(third, first)
+    """With the distances d of the first two and e of the last two, half the sum of the squares is d² + e (d + e)."""
+    total, other = first - second, second - third
+    both = total + other
+    both *= other
+    total *= total
+    total += both
     np.sqrt(total, out=total)
-    total /= _THREE
+    total *= _DEVIATION_PER_ROOT
     return total
-
-
-def _fraction(rows: Rows, part: _BalancePart) -> Vector:
-    return rows.fraction_with(part.dimension, part.amount)
 
 
 def _square(one: Vector, other: Vector) -> Vector:

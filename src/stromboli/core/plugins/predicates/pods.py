@@ -47,7 +47,7 @@ class PodAffinity(NodeFilter):
         counts = [term.per_domain(ledger) for term in terms]
         admitted: Mask | None = None
         for term, count in zip(terms, counts, strict=True):
-            if count is None or not count.any():
+            if count is None:
                 return self._with_no_match(task_class, ledger, terms, counts)
             near = (count > 0)[term.domains.places]
             admitted = near if admitted is None else admitted & near
@@ -76,7 +76,7 @@ class PodAffinity(NodeFilter):
 
 def _is_first(ledger: Ledger, terms: Sequence[DomainCount], counts: Sequence[Vector | None]) -> bool:
     """Report whether no pod in a domain can match all terms: a term matches no pod, or none has a pod in a domain."""
-    if not any(count is not None and count.any() for count in counts):
+    if all(count is None for count in counts):
         return True
     return any(not _has_pods(ledger, term) for term in terms)
 
@@ -143,6 +143,9 @@ class ExistingAntiAffinity(NodeFilter):
 
     def filter(self, task_class: TaskClass, rows: Rows, ledger: Ledger) -> Mask:
         return domains_without(self._owners.of(task_class, ledger), ledger)
+
+    def is_neutral(self, task_class: TaskClass, ledger: Ledger) -> bool:
+        return all(count.per_domain(ledger) is None for count in self._owners.of(task_class, ledger))
 
     def is_steady(self, task_class: TaskClass, ledger: Ledger) -> bool:
         return not are_fed_by(self._owners.of(task_class, ledger), task_class, ledger)

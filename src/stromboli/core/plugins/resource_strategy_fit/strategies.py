@@ -15,7 +15,7 @@ from stromboli.core.model.nodes.amounts import Amount, Rows
 from stromboli.core.model.nodes.table import Mask, Vector
 from stromboli.core.model.tasks.task_class import TaskClass
 from stromboli.core.search.class_cache import ClassCache
-from stromboli.core.search.node_rules import Locality, NodeScorer
+from stromboli.core.search.node_rules import FractionScore, Locality, NodeScorer
 
 if TYPE_CHECKING:
     from stromboli.core.session.session import Session
@@ -145,10 +145,14 @@ class StrategyScorer(NodeScorer):
         for dimension, amount, packs, points in self._parts.of(task_class, ledger):
             fraction = rows.fraction_with(dimension, amount)
             value = (fraction if packs else 1.0 - fraction) * points
-            if not rows.certain:
-                value *= rows.used(dimension) + amount <= rows.allocatable(dimension)
+            value *= rows.used(dimension) + amount <= rows.allocatable(dimension)
             total = value if total is None else np.add(total, value, out=total)
         return np.zeros(len(rows)) if total is None else total
+
+    def as_fractions(self, task_class: TaskClass, ledger: Ledger) -> FractionScore:
+        parts = self._parts.of(task_class, ledger)
+        spread = sum(float(part.points) for part in parts if not part.packs)
+        return FractionScore(spread, {p.dimension: float(p.points if p.packs else -p.points) for p in parts})
 
     def _parts_of(self, task_class: TaskClass, ledger: Ledger) -> tuple[_StrategyPart, ...]:
         own = pod_strategy(task_class)
