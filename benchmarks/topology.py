@@ -51,9 +51,10 @@ def busy_racks(parameters: Parameters, runs: int) -> list[Result]:
     return [turnover(parameters, network, program())]
 
 
-def program(actions: str = "enqueue, allocate, backfill") -> Program:
+def program(actions: str = "enqueue, allocate, backfill", arguments: str = "") -> Program:
     registry = built_in_registry(())
-    text = DEFAULT_TEXT.replace("enqueue, allocate, backfill", actions) + "  - name: network-topology-aware\n"
+    text = DEFAULT_TEXT.replace("enqueue, allocate, backfill", actions)
+    text += f"  - name: network-topology-aware\n    arguments: {{{arguments}}}\n"
     return Program(parse_configuration(text, registry), registry)
 
 
@@ -61,10 +62,13 @@ def _unconstrained(parameters: Parameters, runs: int) -> Result:
     """Gangs without a constraint: their rate with the plugin, and in `more` against that without it."""
     result = _measured("unconstrained", parameters, _plain_gangs, runs)
     without = _measured("unconstrained", parameters, _plain_gangs, runs, new_program())
+    silent = program(arguments="hypernode.binpack.normal-pod.enable: false")
+    without_preference = _measured("unconstrained", parameters, _plain_gangs, runs, silent)
     rate = without.placements_per_second
     result.more = {
         "rate_without_plugin": rate,
         "part_of_rate_without_plugin": result.placements_per_second / rate,
+        "part_without_preference": without_preference.placements_per_second / rate,
     }
     return result
 

@@ -121,6 +121,9 @@ class SiteScores(Protocol):
     def with_copies(self, site: int, copies: int) -> Vector:
         """Return the scores of the sites near `site`, by site and number j < copies, after j more copies in `site`."""
 
+    def only_grows(self, site: int, copies: int) -> bool:
+        """Report whether copies in a site never lower its score, and change that of no other site."""
+
     def add(self, site: int, copies: int) -> None:
         """Count copies in a site as placed."""
 

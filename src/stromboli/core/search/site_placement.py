@@ -44,7 +44,8 @@ class SitePlacement:
         self._by_site = by_site
         self._sites = by_site.sites
         #: By site, the own score of the best node, that with the score of the site, and its row if it was looked up.
-        self._best: Vector = np.maximum.reduceat(scores[self._sites.order], self._sites.starts)
+        ordered = scores if self._sites.is_in_order else scores[self._sites.order]
+        self._best: Vector = np.maximum.reduceat(ordered, self._sites.starts)
         self._totals: Vector = self._best + _on_grid(by_site.now())
         self._first_rows: dict[int, int] = {}
         #: By site, the order of copies inside it, and how many were placed.
@@ -81,9 +82,14 @@ class SitePlacement:
         sequence, before = self.used.get(site) or (self._sequence(site, wanted), 0)
         rows, scores = sequence.nodes[before:], sequence.scores[before:]
         most = min(wanted, len(rows))
+        if most == wanted and self._stays_best(site, scores[:most]):
+            self.used[site] = sequence, before + wanted
+            return rows[:wanted].tolist()
         points = _on_grid(self._by_site.with_copies(site, most + 1))
         copies = self._copies_until_beaten(site, rows[:most], scores[:most], points)
         self.used[site] = sequence, before + copies
+        if copies == wanted:
+            return rows[:copies].tolist()
         self._by_site.add(site, copies)
         more = copies < len(rows)
         self._best[site] = scores[copies] if more else REFUSED
@@ -95,6 +101,15 @@ class SitePlacement:
     def _sequence(self, site: int, wanted: int) -> CopySequence:
         rows = self._sites.rows(site)
         return sequence_of_copies(self._view, rows[Ranking(self._scores[rows]).best(wanted)], wanted)
+
+    def _stays_best(self, site: int, scores: Vector) -> bool:
+        """Report whether all copies surely go to the site: its best node is ahead even with the lowest own score."""
+        totals = self._totals
+        total = totals[site]
+        totals[site] = REFUSED
+        beyond, totals[site] = totals.max(), total
+        lowest = total - self._best[site] + scores.min()
+        return bool(lowest > beyond) and self._by_site.only_grows(site, len(scores))
 
     def _copies_until_beaten(self, site: int, rows: Index, scores: Vector, points: Vector) -> int:
         """Return how many copies go to the site before a node of another site is better: at least one."""

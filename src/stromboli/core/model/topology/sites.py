@@ -15,9 +15,9 @@ class Nearby(NamedTuple):
     """The sites with a domain that contains nodes of one site, that site first."""
 
     sites: Index
-    #: By tier and these sites, the domain; -1 for none.
+    #: By tier and these sites, the domain, in arrays of one entry; -1 for none.
     domains: NDArray[np.int64]
-    #: Whether that domain contains the one site.
+    #: Whether that domain contains the one site, of the same shape.
     is_around: Mask
 
 
@@ -41,6 +41,10 @@ class Sites:
         self.domains: NDArray[np.int64] = np.array(
             [domains[first] for domains in at_tier.values()], dtype=np.int64
         ).reshape(len(at_tier), len(numbers))
+        #: Whether every site has a domain of each tier.
+        self.is_complete = bool((self.domains >= 0).all())
+        #: Whether the nodes of sites follow each other, so that `order` changes nothing.
+        self.is_in_order = bool((self.order[1:] > self.order[:-1]).all())
         self._nearby: dict[int, Nearby] = {}
 
     def __len__(self) -> int:
@@ -57,5 +61,5 @@ class Sites:
             is_around = np.isin(self.domains, self.around[site])
             others = [each for each in np.flatnonzero(np.count_nonzero(is_around, axis=0)).tolist() if each != site]
             sites = np.array([site, *others], dtype=np.int64)
-            known = self._nearby[site] = Nearby(sites, self.domains[:, sites], is_around[:, sites])
+            known = self._nearby[site] = Nearby(sites, self.domains[:, sites, None], is_around[:, sites, None])
         return known

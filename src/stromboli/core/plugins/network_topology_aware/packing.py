@@ -17,7 +17,6 @@ from stromboli.core.topology.domain_capacity import numbers_of
 from stromboli.core.topology.domain_sums import DomainSums, IdleAmounts
 
 _ONE_COPY: Index = np.array(1, dtype=np.int64)
-_ALL = slice(None)
 
 
 class DomainAmounts:
@@ -79,30 +78,42 @@ class DomainPacking:
         self._capacity = {dimension: tree.sums(rows.allocatable(dimension)) for dimension in self._weights}
         self._divisors = {dimension: np.maximum(capacity, 1) for dimension, capacity in self._capacity.items()}
 
-    def scores(self, request: Request, copies: Index = _ONE_COPY, places: Index | slice = _ALL) -> Vector:
+    def scores(self, request: Request, copies: Index = _ONE_COPY, places: Index | None = None) -> Vector:
         """Return for each domain the weighted mean of the used fractions with this much more; 0 where that exceeds the
         domain, and where no weighted resource is requested.
 
         `places` selects domains, `copies` is how often the request is added to them; both have the shape of the result.
         """
-        requested = [(dimension, amount) for dimension, amount in request if dimension in self._weights]
-        if not requested:
-            return np.zeros(np.broadcast(self._places[places], copies).shape)
-        total, too_much = self._fractions(*requested[0], copies, places)
-        for dimension, amount in requested[1:]:
-            fractions, exceeded = self._fractions(dimension, amount, copies, places)
-            total += fractions
-            too_much |= exceeded
-        total /= sum(self._weights[dimension] for dimension, _ in requested)
-        total[too_much] = 0.0
+        total, weights, exceeded = None, 0, list[Mask]()
+        for dimension, amount in request:
+            weight = self._weights.get(dimension)
+            if weight is not None:
+                fractions = self._fractions(dimension, amount * copies, places, exceeded)
+                total = fractions if total is None else np.add(total, fractions, out=total)
+                weights += weight
+        if total is None:
+            return np.zeros(np.broadcast(self._places if places is None else places, copies).shape)
+        total /= weights
+        for mask in exceeded:
+            np.putmask(total, mask, 0.0)
         return total
 
-    def _fractions(self, dimension: int, amount: int, copies: Index, places: Index | slice) -> tuple[Vector, Mask]:
-        """Return the weighted used fractions of one resource, and where they exceed the domain."""
-        capacity, weight = self._capacity[dimension][places], self._weights[dimension]
-        used = capacity - self._amounts.idle(dimension)[places] + amount * copies
-        exceeded: Mask = used > capacity
-        return (used if weight == 1 else weight * used) / self._divisors[dimension][places], exceeded
+    def has_idle(self, request: Request, place: int, copies: int) -> bool:
+        """Report whether a domain has the weighted resources of so many copies: its score grows with each of them."""
+        idle = self._amounts.idle
+        return all(
+            idle(dimension)[place] >= amount * copies for dimension, amount in request if dimension in self._weights
+        )
+
+    def _fractions(self, dimension: int, more: Index, places: Index | None, exceeded: list[Mask]) -> Vector:
+        """Return the weighted used fractions of one resource with this much more; note the domains it exceeds."""
+        capacity, idle, divisors = self._capacity[dimension], self._amounts.idle(dimension), self._divisors[dimension]
+        if places is not None:
+            capacity, idle, divisors = capacity[places], idle[places], divisors[places]
+        left = idle - more
+        exceeded.append(left < 0)
+        used, weight = capacity - left, self._weights[dimension]
+        return (used if weight == 1 else weight * used) / divisors
 
 
 def sum_of(tasks: Iterable[Task]) -> Request:

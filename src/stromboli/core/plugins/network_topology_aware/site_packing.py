@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import lru_cache
 
 import numpy as np
 
@@ -16,6 +17,12 @@ from stromboli.core.model.topology.sites import Sites
 from stromboli.core.plugins.network_topology_aware.class_scorer import ClassScorer
 from stromboli.core.plugins.network_topology_aware.packing import DomainPacking
 from stromboli.core.search.node_rules import SiteScorer
+
+
+@lru_cache(maxsize=256)
+def _numbers(copies: int) -> Index:
+    """Return 0, 1, ... copies - 1."""
+    return np.arange(copies, dtype=np.int64)
 
 
 class SitePacking:
@@ -39,15 +46,26 @@ class SitePacking:
 
     def with_copies(self, site: int, copies: int) -> Vector:
         nearby = self.sites.nearby(site)
-        more, places = np.arange(copies), nearby.domains[:, :, None]
-        counted = self._copies[places] + nearby.is_around[:, :, None] * more
-        return self._total(places, self._packing.scores(self._request, counted, places))
+        counted = self._copies[nearby.domains] + nearby.is_around * _numbers(copies)
+        return self._total(nearby.domains, self._packing.scores(self._request, counted, nearby.domains))
+
+    def only_grows(self, site: int, copies: int) -> bool:
+        nearby = self.sites.nearby(site)
+        return len(nearby.sites) == 1 and all(
+            self._packing.has_idle(self._request, domain, int(self._copies[domain]) + copies)
+            for domain in nearby.domains.ravel().tolist()
+            if domain >= 0
+        )
 
     def _total(self, domains: Index, packed: Sequence[Vector] | Vector) -> Vector:
         """Return the weighted mean of the tiers; a tier without a domain counts as full."""
-        total = np.zeros(packed[0].shape)
-        for weight, places, fractions in zip(self._weights, domains, packed, strict=True):
-            total += weight * np.where(places >= 0, fractions, 1.0)
+        parts = [
+            weight * (fractions if self.sites.is_complete else np.where(places >= 0, fractions, 1.0))
+            for weight, places, fractions in zip(self._weights, domains, packed, strict=True)
+        ]
+        total: Vector = parts[0]
+        for part in parts[1:]:
+            total += part
         total /= self._whole
         total *= self._top
         return total
