@@ -12,6 +12,7 @@ from collections.abc import Callable
 from stromboli.core.config.action import PreemptingAction
 from stromboli.core.config.arguments import Argument, PredicateCacheArguments
 from stromboli.core.model.jobs.job import Job
+from stromboli.core.model.tasks.task import TaskStatus
 from stromboli.core.preemption import (
     BY_COST,
     ON_NODE,
@@ -28,6 +29,7 @@ from stromboli.core.preemption import (
 from stromboli.core.session.job_order import JobOrder
 from stromboli.core.session.session import Session
 
+_BOUND, _RUNNING = TaskStatus.BOUND.value, TaskStatus.RUNNING.value
 _ONE_AFTER_THE_OTHER = "nodes are compared without threads, and the result does not depend on their number"
 
 
@@ -60,7 +62,7 @@ class Preempt(PreemptingAction):
                     if session.job_starving(job):
                         between.preempt_for(job, session.pending(job, best_effort=True))
             for job in served:
-                if any(job.counts[status] for status in ON_NODE):
+                if job.counts[_BOUND] or job.counts[_RUNNING]:
                     with session.refusals.isolate_errors(job):
                         self._serve_from_within(session, job, thrash_guard)
         between.serve_members(growing)
@@ -69,11 +71,10 @@ class Preempt(PreemptingAction):
         return self._between_jobs(session, ThrashGuard(session, self.arguments))
 
     def _between_jobs(self, session: Session, thrash_guard: ThrashGuard) -> Preemption:
-        rules = self._rules(session, thrash_guard, lambda preemptor, victim: victim.spec.key != preemptor.spec.key)
-        return Preemption(session, rules)
+        return Preemption(session, self._rules(session, thrash_guard))
 
     def _rules(
-        self, session: Session, thrash_guard: ThrashGuard, may_target: Callable[[Job, Job], bool]
+        self, session: Session, thrash_guard: ThrashGuard, may_target: Callable[[Job, Job], bool] | None = None
     ) -> PreemptionRules:
         rules = PreemptionRules(
             action=self.name,

@@ -48,7 +48,6 @@ class Reclaim(PreemptingAction):
             own_queue=False,
             statuses=(TaskStatus.RUNNING,),
             allowed=session.reclaimable,
-            may_target=lambda preemptor, victim: victim.queue != preemptor.queue,
             thrash_guard=ThrashGuard(session, self.arguments),
             may_preempt=lambda task: rates.refusal(task) or reclaim_refusal(session, self.name, task),
         )

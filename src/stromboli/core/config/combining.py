@@ -111,10 +111,9 @@ def intersection_by_tier(
             if not agreed:
                 break
         if agreed or (agreed is None and agreed_all):
-            victims = [each for each in candidates if agreed is None or identity(each) in agreed]
-            victims = _released_by_all(
-                [answer for answer in everywhere if answer not in tier], preemptor, victims, identity
-            )
+            victims = candidates if agreed is None else [each for each in candidates if identity(each) in agreed]
+            others = [answer for answer in everywhere if answer not in tier] if everywhere else ()
+            victims = _released_by_all(others, preemptor, victims, identity)
             if victims:
                 return victims
     return []

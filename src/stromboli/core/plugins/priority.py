@@ -30,13 +30,18 @@ class Priority(Plugin):
         """Jobs of lower priority, except members whose own priority is not lower than the preemptor's; within the
         preemptor's job, tasks of lower priority.
         """
-        return [task for task in candidates if self._is_lower(task, preemptor)]
-
-    def _is_lower(self, task: Task, preemptor: Task) -> bool:
-        if task.job == preemptor.job:
-            return task.priority_in_job < preemptor.priority_in_job
-        own = self._jobs[preemptor.job].priority
-        return self._jobs[task.job].priority < own and not _STANDARD < task.priority >= max(own, preemptor.priority)
+        jobs, mine, in_job = self._jobs, preemptor.job, preemptor.priority_in_job
+        own = jobs[mine].priority
+        highest = max(own, preemptor.priority)
+        return [
+            task
+            for task in candidates
+            if (
+                task.priority_in_job < in_job
+                if task.job == mine
+                else jobs[task.job].spec.priority < own and not _STANDARD < task.priority >= highest
+            )
+        ]
 
     def justification(self, preemptor: Task, victim: Task) -> str:
         """Priorities justify nothing between queues."""

@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from operator import attrgetter
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from stromboli.core.model.jobs.job import Job, ready_in
+from stromboli.core.model.jobs.job import Job
 from stromboli.core.model.tasks.task import Task
-from stromboli.core.preemption.cost import Grade, VictimOrder
+from stromboli.core.preemption.cost import Grade
 from stromboli.core.preemption.cost_bounds import CandidateColumns
 from stromboli.core.preemption.rules import PreemptionRules
-from stromboli.core.preemption.running_tasks import RunningTasks
+from stromboli.core.preemption.running_tasks import RunningTasks, worth_of
 from stromboli.core.search.fixed_filters import is_in_excluded_shard
 from stromboli.core.session.session import Session
 
@@ -26,15 +27,8 @@ class VictimCandidate(NamedTuple):
     grade: Grade
 
 
-def _grade_of(candidate: VictimCandidate) -> Grade:
-    return candidate.grade
-
-
-def _grade(place: Grade, job: Job, task: Task, order: VictimOrder | None) -> Grade:
-    spec = job.spec
-    is_needed = spec.evicted_whole or ready_in(job.counts) <= spec.min_available
-    position = 0.0 if order is None else order(job, task, is_needed)
-    return place, spec.priority, task.priority, is_needed, position
+_candidate = VictimCandidate._make
+_grade_of = attrgetter("grade")
 
 
 class CandidatePool:
@@ -52,9 +46,11 @@ class CandidatePool:
         #: By the preemptor's queue, the number of evictions in this cycle after which that order is computed again.
         self._refresh_at: dict[str, int] = {}
         by_queue: dict[str, list[Job]] = {}
+        protected = session.protected_jobs
         for job in jobs:
-            if job.key not in session.protected_jobs:
-                by_queue.setdefault(job.spec.queue, []).append(job)
+            spec = job.spec
+            if spec.key not in protected:
+                by_queue.setdefault(spec.queue, []).append(job)
         self._by_queue = {
             name: RunningTasks(session, rules.statuses, members, order=rules.order)
             for name, members in by_queue.items()
@@ -87,20 +83,22 @@ class CandidatePool:
         graded = self._graded.get(where)
         if graded is None:
             graded = self._graded[where] = self._grade(preemptor, row)
-        codes, statuses = self._codes, self._statuses
-        current = [each for each in graded if codes[each[0].row] in statuses]
+        codes, statuses, own = self._codes, self._statuses, preemptor.spec.key
         jobs, may_target, thrash_guard = self._session.jobs, self._rules.may_target, self._rules.thrash_guard
+        if may_target is None:
+            current = [each for each in graded if codes[each.task.row] in statuses and each.task.job != own]
+        else:
+            targets = {key: may_target(preemptor, jobs[key]) for key in {each.task.job for each in graded}}
+            current = [each for each in graded if codes[each.task.row] in statuses and targets[each.task.job]]
         if thrash_guard:
             current = [each for each in current if not thrash_guard.protects(jobs[each.task.job], preemptor)]
-        if not self._rules.own_queue:
-            return current
-        return [each for each in current if may_target(preemptor, jobs[each[0].job])]
+        return current
 
     def _grade(self, preemptor: Job, row: int) -> list[VictimCandidate]:
-        jobs, order, graded = self._session.jobs, self._rules.order, list[VictimCandidate]()
+        graded = list[VictimCandidate]()
         for name in self.queues_for(preemptor):
             place, tasks = self._place(preemptor.spec.queue, name), self._by_queue[name].on(row)
-            graded += [VictimCandidate(task, _grade(place, jobs[task.job], task, order)) for task in tasks]
+            graded += [_candidate((task, (place, *worth))) for task, worth in tasks]
         graded.sort(key=_grade_of)
         return graded
 
@@ -115,7 +113,7 @@ class CandidatePool:
     def candidate(self, preemptor: Job, task: Task) -> VictimCandidate:
         job = self._session.jobs[task.job]
         place = self._place(preemptor.queue, job.queue)
-        return VictimCandidate(task, _grade(place, job, task, self._rules.order))
+        return VictimCandidate(task, (place, *worth_of(job, task, self._rules.order)))
 
     def _place(self, preemptor: str, queue: str) -> Grade:
         """The position of a queue in the victim order of the preemptor's queue; queues that lose nothing are equal."""
@@ -172,7 +170,7 @@ class CandidatePool:
         grades: set[Grade] = set()
         of_parts = []
         for name, part in parts:
-            place, (worths, which) = self._place(preemptor.queue, name), part.worths
+            place, (worths, which) = self._place(preemptor.queue, name), part.worths()
             of_part = [(place, *each) for each in worths]
             of_parts.append((of_part, which))
             grades.update(of_part)

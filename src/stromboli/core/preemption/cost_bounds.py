@@ -74,11 +74,10 @@ def min_costs(candidates: CandidateColumns, missing: Sequence[Amounts]) -> MinCo
 
 def shortage(ledger: Ledger, request: Request, row: int) -> Request:
     """Return the shortage of the node for the request after all releases are finished."""
-    amounts, layout = ledger.amounts, ledger.layout
-    short = []
+    item, layout, short = ledger.amounts.item, ledger.layout, []
+    releasing, pipelined = layout.releasing, layout.pipelined
     for dimension, amount in request:
-        idle = amounts.item(dimension, row) + amounts.item(layout.releasing + dimension, row)
-        missing = amount - idle + amounts.item(layout.pipelined + dimension, row)
+        missing = amount - item(dimension, row) - item(releasing + dimension, row) + item(pipelined + dimension, row)
         if missing > 0:
             short.append((dimension, missing))
     return tuple(short)

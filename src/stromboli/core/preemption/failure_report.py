@@ -186,9 +186,9 @@ class FailureReport:
     def reason_not_candidate(self, job: Job, other: Job, task: Task) -> _Reason | None:
         """Return why a task is no candidate; None for a candidate, and for a task that the rules do not target."""
         session, rules = self.session, self.rules
-        if other.queue not in session.queues or not rules.may_target(job, other):
+        if other.queue not in session.queues or (other.queue == job.queue) != rules.own_queue:
             return None
-        if (other.queue == job.queue) != rules.own_queue:
+        if not rules.targets(job, other):
             return None
         if session.ledger.status_of(task) not in rules.statuses:
             return None

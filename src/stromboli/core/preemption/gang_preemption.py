@@ -58,10 +58,6 @@ def _is_less_important(preemptor: Job, victim: Job) -> bool:
     return victim.priority < preemptor.priority
 
 
-def _is_elsewhere(preemptor: Job, victim: Job) -> bool:
-    return victim.queue != preemptor.queue
-
-
 class GangPreemption:
     """Preempts for whole gangs, during one action."""
 
@@ -96,7 +92,7 @@ class GangPreemption:
             own_queue=preempts,
             statuses=ON_NODE if preempts else (TaskStatus.RUNNING,),
             allowed=lambda preemptor, candidates: self._session.evictable(self._context(preemptor), candidates),
-            may_target=_is_less_important if preempts else _is_elsewhere,
+            may_target=_is_less_important if preempts else None,
             thrash_guard=ThrashGuard(self._session, arguments),
             may_preempt=self._may_preempt,
             subject=self._context,

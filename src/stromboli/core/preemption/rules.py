@@ -70,8 +70,6 @@ class PreemptionRules:
     statuses: tuple[TaskStatus, ...]
     #: Returns the candidates that the plugins allow to be evicted for a preemptor.
     allowed: Callable[[Task, Sequence[Task]], list[Task]]
-    #: Whether a preemptor of the first job may evict tasks of the second job at all.
-    may_target: Callable[[Job, Job], bool]
     #: The jobs that are protected from a preemptor because they received its capacity a short while ago.
     thrash_guard: ThrashGuard
     #: Why no preemption is allowed for a task now; None when it is.
@@ -80,11 +78,18 @@ class PreemptionRules:
     subject: Callable[[Task], object] = _itself
     #: Whether whole gangs may be evicted; otherwise only spare members are.
     evicts_whole_gangs: bool = True
+    #: Whether a preemptor of the first job may evict tasks of the second one in its queue; None for all other jobs.
+    may_target: Callable[[Job, Job], bool] | None = None
     comparison: CostComparison = BY_COST
     #: Whether the victims of a complete plan are exchanged for a cheaper set.
     exchanges: bool = True
     #: The order of victims of equal importance, which counts before their number.
     order: VictimOrder | None = None
+
+    def targets(self, preemptor: Job, victim: Job) -> bool:
+        if self.may_target is None:
+            return victim.key != preemptor.key
+        return self.may_target(preemptor, victim)
 
 
 def replaceable(preemptor: Task, candidates: Sequence[Task]) -> Sequence[Task]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import cached_property
+from operator import attrgetter
 from typing import Any
 
 import numpy as np
@@ -20,9 +21,21 @@ from stromboli.core.session.session import Session
 Worth = tuple[int, int, bool, Any]
 
 
+_row_of = attrgetter("row")
+_created_of = attrgetter("created")
+_class_of = attrgetter("task_class.number")
+
+
 def has_spare_members(job: Job) -> bool:
     """Report whether the job has more tasks than it needs, so that some may be evicted."""
     return job.spare_count > 0
+
+
+def worth_of(job: Job, task: Task, order: VictimOrder | None) -> Worth:
+    spec = job.spec
+    is_needed = spec.evicted_whole or ready_in(job.counts) <= spec.min_available
+    position = 0.0 if order is None else order(job, task, is_needed)
+    return spec.priority, task.priority, is_needed, position
 
 
 class RunningTasks:
@@ -37,7 +50,7 @@ class RunningTasks:
         order: VictimOrder | None = None,
     ) -> None:
         tasks = [task for job in jobs for task in job.tasks.values() if task.preemptable]
-        ledger, places = session.ledger, np.fromiter((task.row for task in tasks), np.int64, len(tasks))
+        ledger, places = session.ledger, np.fromiter(map(_row_of, tasks), np.int64, len(tasks))
         rows, codes = ledger.node_of[places].astype(np.int64), ledger.status[places]
         within_reach = (rows >= 0) & np.isin(codes, [status.value for status in statuses])
         if session.nodes.excluded_nodes is not None:
@@ -47,31 +60,46 @@ class RunningTasks:
         self.tasks = [tasks[place] for place in selected.tolist()]
         self.rows: Index = rows[selected]
         self._jobs = session.jobs
+        self._changed_jobs = ledger.changed_jobs
         self._order = order
         self._nodes = len(session.nodes)
         self._ends: list[int] = self.rows.searchsorted(np.arange(self._nodes + 1)).tolist()
+        self._worths: tuple[list[Worth], Index] | None = None
 
-    def on(self, row: int) -> list[Task]:
-        return self.tasks[self._ends[row] : self._ends[row + 1]]
+    def on(self, row: int) -> list[tuple[Task, Worth]]:
+        """The tasks of a node with their worths now. Those of a job without changes are as they were before."""
+        first, end = self._ends[row], self._ends[row + 1]
+        tasks = self.tasks[first:end]
+        if self._worths is None:
+            return [(task, self._worth(task)) for task in tasks]
+        ordered, which = self._worths
+        changed = self._changed_jobs
+        return [
+            (task, self._worth(task) if task.job in changed else ordered[place])
+            for task, place in zip(tasks, which[first:end].tolist(), strict=True)
+        ]
+
+    def _worth(self, task: Task) -> Worth:
+        job = self._jobs[task.job]
+        return worth_of(job, task, self._order)
 
     @cached_property
     def classes(self) -> tuple[list[TaskClass], Index]:
         """The classes of the tasks, and the index of each task's class among them."""
-        numbers = np.fromiter((task.task_class.number for task in self.tasks), np.int64, len(self.tasks))
+        numbers = np.fromiter(map(_class_of, self.tasks), np.int64, len(self.tasks))
         _, firsts, which = np.unique(numbers, return_index=True, return_inverse=True)
         return [self.tasks[first].task_class for first in firsts.tolist()], which
 
-    @cached_property
     def worths(self) -> tuple[list[Worth], Index]:
-        """The worths of the tasks, smallest first, and the index of each task's worth among them."""
+        """The worths of the tasks when this was first called, smallest first, and the index of each task's worth."""
+        if self._worths is None:
+            self._worths = self._find_worths()
+        return self._worths
+
+    def _find_worths(self) -> tuple[list[Worth], Index]:
         places, jobs, order, found = dict[Worth, int](), self._jobs, self._order, list[int]()
         for task in self.tasks:
-            job = jobs[task.job]
-            spec = job.spec
-            is_needed = spec.evicted_whole or ready_in(job.counts) <= spec.min_available
-            position = 0.0 if order is None else order(job, task, is_needed)
-            worth = spec.priority, task.priority, is_needed, position
-            found.append(places.setdefault(worth, len(places)))
+            found.append(places.setdefault(worth_of(jobs[task.job], task, order), len(places)))
         ordered = sorted(places)
         ranks = np.zeros(len(places), dtype=np.int64)
         for rank, worth in enumerate(ordered):
@@ -80,7 +108,7 @@ class RunningTasks:
 
     @cached_property
     def created(self) -> Vector:
-        return np.fromiter((task.created for task in self.tasks), np.float64, len(self.tasks))
+        return np.fromiter(map(_created_of, self.tasks), np.float64, len(self.tasks))
 
     @cached_property
     def numbers(self) -> Index:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from operator import attrgetter
 
@@ -72,7 +72,7 @@ class VictimSelection:
         needed = number_needed(short, victims[0].task.task_class.request)
         if needed is None or needed > len(victims):
             return None
-        youngest, top = sorted(victims, key=_youngest_first)[:needed], victims[0].grade
+        youngest, top = _youngest_first(victims)[:needed], victims[0].grade
         units = [EvictionUnit((each.task,), top) for each in youngest]
         chosen = set(map(_task_of, youngest))
         ordered = [task for task, _ in victims if task in chosen]
@@ -114,7 +114,7 @@ class VictimSelection:
         if len(candidates) < 2:
             return list(candidates)
         if _are_equal(candidates):
-            return sorted(candidates, key=_youngest_first)
+            return _youngest_first(candidates)
         short, parts = shortage(self.ledger, preemptor.task_class.request, row), dict[int, float]()
 
         def place(each: VictimCandidate) -> tuple[Grade, float, float]:
@@ -284,10 +284,12 @@ def number_needed(short: Request, held: Request) -> int | None:
 
 
 _task_of = attrgetter("task")
+_created = attrgetter("task.created")
 
 
-def _youngest_first(candidate: VictimCandidate) -> float:
-    return -candidate.task.created
+def _youngest_first(candidates: Iterable[VictimCandidate]) -> list[VictimCandidate]:
+    """Sort by age; those of one age stay in their order."""
+    return sorted(candidates, key=_created, reverse=True)
 
 
 def _are_equal(candidates: Sequence[VictimCandidate]) -> bool:

@@ -105,10 +105,10 @@ class UnitBuilder:
         if self.limits_sets:
             return False
         jobs, (first, grade) = self._session.jobs, victims[0]
+        task_class, own = first.task_class, preemptor.job
         for task, its_grade in victims:
-            if task.task_class is not first.task_class or its_grade != grade or task.job == preemptor.job:
-                return False
-            if len(jobs[task.job].tasks) > 1:
+            job = task.job
+            if task.task_class is not task_class or its_grade != grade or job == own or len(jobs[job].tasks) > 1:
                 return False
         return True
 

@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from enum import Enum
+from itertools import groupby
+from operator import itemgetter
 from types import TracebackType
 from typing import TYPE_CHECKING
 
@@ -91,14 +93,12 @@ class Statement:
 
     def _equal_runs(self, tasks: Sequence[Task]) -> Iterable[Sequence[Task]]:
         """Split tasks into runs of one class and status."""
-        codes, runs, kind = self._ledger.codes, list[list[Task]](), (-1, -1)
-        for task in tasks:
-            previous, kind = kind, (task.task_class.number, codes[task.row])
-            if kind == previous:
-                runs[-1].append(task)
-            else:
-                runs.append([task])
-        return runs
+        codes = self._ledger.codes
+        kinds = [(task.task_class.number, codes[task.row]) for task in tasks]
+        if len(set(kinds)) > 1:
+            pairs = groupby(zip(kinds, tasks, strict=True), key=itemgetter(0))
+            return [[task for _, task in run] for _, run in pairs]
+        return (tasks,) if tasks else ()
 
     def relocate(self, task: Task, row: int) -> None:
         """Nominate capacity on another node for the successor of an evicted task."""

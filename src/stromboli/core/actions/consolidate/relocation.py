@@ -36,7 +36,6 @@ def rules_for(session: Session, action: str, pending: PendingPreemptions) -> Pre
         own_queue=True,
         statuses=ON_NODE,
         allowed=allowed,
-        may_target=lambda preemptor, victim: preemptor.key != victim.key,
         thrash_guard=ThrashGuard(session, ThrashGuardArguments()),
         may_preempt=lambda _: None,
     )

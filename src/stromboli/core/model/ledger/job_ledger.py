@@ -18,14 +18,17 @@ class JobLedger:
     def __init__(self, jobs: dict[str, Job], queues: dict[str, QueueUsage], waiting: Iterable[str]) -> None:
         self.jobs = jobs
         self.queues = queues
-        self._own = set(waiting)
+        #: The jobs whose counters the cycle owns.
+        self.changed = set(waiting)
 
     def own(self, key: str) -> Job:
         """Return the job with counters owned by this cycle."""
-        if key not in self._own:
-            self._own.add(key)
-            self.jobs[key] = self.jobs[key].copy()
-        return self.jobs[key]
+        jobs = self.jobs
+        if key in self.changed:
+            return jobs[key]
+        self.changed.add(key)
+        job = jobs[key] = jobs[key].copy()
+        return job
 
     def move(
         self, job: Job, tasks: Sequence[Task], before: TaskStatus, after: TaskStatus
@@ -49,21 +52,21 @@ class JobLedger:
         the counters and the sums with their previous values, to be restored in reverse.
         """
         counters, sums = list[tuple[Counts, Counts]](), list[tuple[Amounts, Amounts]]()
-        request, leaving, own = tasks[0].task_class.request, dict[str, int](), self.own
+        request, queues, own, code = tasks[0].task_class.request, list[str](), self.own, int(before)
         for task in tasks:
             job = own(task.job)
             for counts in _counts_of(job, task) if job.role_counts or task.sub_job else (job.counts,):
                 counters.append((counts, counts[:]))
-                counts[before] -= 1
+                counts[code] -= 1
                 counts[_RELEASING] += 1
-            allocated, queue_name = job.allocated, job.spec.queue
+            allocated = job.allocated
             sums.append((allocated, allocated[:]))
             for dimension, amount in request:
                 allocated[dimension] -= amount
-            leaving[queue_name] = leaving.get(queue_name, 0) + 1
-        for name, copies in leaving.items():
+            queues.append(job.spec.queue)
+        for name in dict.fromkeys(queues):
             for queue in self.queues[name].chain if name in self.queues else ():
-                _subtract(queue.allocated, request, copies, sums)
+                _subtract(queue.allocated, request, queues.count(name), sums)
         return counters, sums
 
     def bind(self, tasks: Sequence[Task]) -> None:

@@ -5,7 +5,7 @@ devices (`Allocations`); status and node of tasks, and tallies of pods per term.
 overwrites in a `LedgerEntry`, and undo restores it: a previous state is never recomputed.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Sequence, Set
 from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any
@@ -94,6 +94,11 @@ class Ledger:
         return self._amounts.nominated
 
     @property
+    def changed_jobs(self) -> Set[str]:
+        """The jobs whose counters may differ from those of the snapshot."""
+        return self._counters.changed
+
+    @property
     def has_releasing(self) -> bool:
         """Report whether any node is releasing resources: otherwise waiting for one is useless."""
         return self._amounts.has_releasing
@@ -164,12 +169,9 @@ class Ledger:
     def evict(self, tasks: Sequence[Task]) -> LedgerEntry:
         """Start releasing placed tasks of one class and status: of any jobs, on any nodes."""
         task_class, before = tasks[0].task_class, _STATUSES[self.codes[tasks[0].row]]
-        rows = self._rows_to_release(tasks, before)
+        rows = self._start_releasing(tasks, before)
         columns, saved = self._amounts.add(rows, self._amounts.effect_of_eviction(task_class))
         counts, sums = self._counters.release(tasks, before)
-        codes = self.codes
-        for task in tasks:
-            codes[task.row] = _RELEASING
         entry = LedgerEntry(tasks, rows, before, TaskStatus.RELEASING, counts, sums, columns, saved)
         if task_class.feeds:
             self._feed(entry, task_class, rows, -1)
@@ -181,18 +183,21 @@ class Ledger:
         self.is_scored_as_used = False
         return entry
 
-    def _rows_to_release(self, tasks: Sequence[Task], before: TaskStatus) -> list[int]:
-        """Return the node rows of tasks that can be evicted."""
-        codes, node_of, rows, seen = self.codes, self.node_rows, list[int](), set[int]()
+    def _start_releasing(self, tasks: Sequence[Task], before: TaskStatus) -> list[int]:
+        """Mark tasks as releasing, and return their node rows. If one of them cannot be evicted, none is marked."""
+        codes, node_of, rows = self.codes, self.node_rows, list[int]()
+        code = before.value if before in _EVICTABLE else -1
         for task in tasks:
             place = task.row
             row = node_of[place]
-            if codes[place] != before or before not in _EVICTABLE or row < 0 or place in seen:
+            if codes[place] != code or row < 0:
+                for marked in tasks[: len(rows)]:
+                    codes[marked.row] = code
                 where = self.node_name(task) or "no known node"
                 raise LedgerInconsistency(
                     f"{task.key} is {self.status_of(task).label} on {where} and cannot be evicted"
                 )
-            seen.add(place)
+            codes[place] = _RELEASING
             rows.append(row)
         return rows
 

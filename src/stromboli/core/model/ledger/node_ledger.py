@@ -174,12 +174,13 @@ class NodeLedger:
 
     def _are_few_overcommitted(self, task_class: TaskClass, rows: Sequence[int], status: TaskStatus) -> bool:
         """Check a few rows: called for every task or small gang, so it uses plain numbers."""
-        item, layout, later = self.amounts.item, self.layout, status is TaskStatus.PIPELINED
+        item, later = self.amounts.item, status is TaskStatus.PIPELINED
+        releasing, pipelined = self.layout.releasing, self.layout.pipelined
         for row in rows:
             for dimension, _ in task_class.request:
                 left = item(dimension, row)
                 if later:
-                    left += item(layout.releasing + dimension, row) - item(layout.pipelined + dimension, row)
+                    left += item(releasing + dimension, row) - item(pipelined + dimension, row)
                 if left < 0:
                     return True
         return False

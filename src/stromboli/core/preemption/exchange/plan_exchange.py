@@ -97,8 +97,10 @@ class PlanExchange:
 
     def improve(self, attempt: PreemptionAttempt, records_of: Records) -> bool:
         """Exchange the victims of a plan; report whether it has changed."""
+        if attempt.places == 1 and _are_equal_pods(attempt.units):
+            return False  # one task that evicts equal pods has the cheapest node already
         victims = _victims(attempt)
-        if not self._could_be_cheaper(attempt, victims) or self._steps_left <= 0:
+        if not self._could_be_cheaper(attempt, len(victims)) or self._steps_left <= 0:
             return False
         rows = _rows(attempt)
         whole, units, records = attempt.statement.save(), list(attempt.units), dict(attempt.records)
@@ -119,17 +121,10 @@ class PlanExchange:
             prune(self._session, attempt.statement, attempt.selection, attempt.units)
         return True
 
-    def _could_be_cheaper(self, attempt: PreemptionAttempt, victims: Sequence[Task]) -> bool:
-        """Report whether a search is worth it. One task that evicts equal pods has the cheapest node already."""
-        rules, is_size = self._rules, 1 < len(victims) <= _MAX_VICTIMS
-        if not is_size or not rules.exchanges or rules.comparison is not BY_COST or attempt.job.spec.policies:
-            return False
-        if attempt.places > 1:
-            return True
-        first = victims[0].task_class
-        return not all(task.task_class is first for task in victims) or any(
-            len(unit.tasks) > 1 for unit in attempt.units
-        )
+    def _could_be_cheaper(self, attempt: PreemptionAttempt, victims: int) -> bool:
+        """Report whether a search is worth it."""
+        rules, is_size = self._rules, 1 < victims <= _MAX_VICTIMS
+        return is_size and rules.exchanges and rules.comparison is BY_COST and not attempt.job.spec.policies
 
     def _problem_builder(
         self, job: Job, preemptors: Sequence[Task], used: set[int], victim_rows: Sequence[int]
@@ -250,6 +245,12 @@ class _Improvement:
         if not allowed:
             self._attempt.statement.rollback(0)
         return allowed
+
+
+def _are_equal_pods(units: Sequence[EvictionUnit]) -> bool:
+    """Report whether all are single pods of one class."""
+    tasks = [task for unit in units for task in unit.tasks]
+    return len(tasks) == len(units) and len({task.task_class for task in tasks}) < 2
 
 
 def _victims(attempt: PreemptionAttempt) -> list[Task]:
