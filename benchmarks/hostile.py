@@ -76,7 +76,7 @@ class Tenancy:
 
 
 class Tenants:
-    """A cluster with running and waiting jobs of ordinary tenants."""
+    """A cluster with jobs of ordinary tenants in two queues, one of which the probe will use."""
 
     def __init__(self, nodes: int, pods: int) -> None:
         self.cluster = clusters.empty_cluster(nodes)
@@ -84,10 +84,12 @@ class Tenants:
         self._reporter = StatusReporter(
             self.cluster, cast(StatusWriter, nowhere), cast(EventAnnouncer, nowhere), refresh=60.0, clock=lambda: 0.0
         )
-        for entry in _devices(nodes):
+        guaranteed = {"weight": 1, "guarantee": {"resource": {"cpu": "16"}}}
+        for entry in (_decoded(manifest("Queue", _PROBE, GROUP, None, spec=guaranteed)), *_devices(nodes)):
             self.cluster.apply(entry)
         for number in range(pods // 10):
             clusters.fill(self.cluster, clusters.job(f"job-{number:05}", 10, clusters.template(number % 50)))
+        clusters.fill(self.cluster, clusters.job("beside-the-probe", 4, clusters.cpu_template(), queue=_PROBE))
 
     def cycle(self) -> tuple[float, set[str]]:
         """Run a cycle without executing its decisions; return its processor time, and the jobs that it starts."""
@@ -145,9 +147,7 @@ def measure(family: str, nodes: int, pods: int, share: float = 1.0) -> Tenancy:
     base = median([tenants.cycle()[0] for _ in range(_CYCLES)][1:])
     _warm_up(tenants, _objects(make(1)))
     result = Tenancy(family, len(entries), base, memory_before=_resident())
-    guaranteed = {"weight": 1, "guarantee": {"resource": {"cpu": "8"}}}
-    queue = _decoded(manifest("Queue", _PROBE, GROUP, None, spec=guaranteed))
-    probe = [queue, *clusters.job(_PROBE, 4, clusters.cpu_template(), queue=_PROBE)]
+    probe = list(clusters.job(_PROBE, 4, clusters.cpu_template(), queue=_PROBE))
     for entry in (*entries, *probe):
         tenants.cluster.apply(entry)
     _attack(tenants, entries, result)

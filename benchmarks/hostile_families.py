@@ -98,6 +98,24 @@ def anti_affinity(number: int) -> list[Manifest]:
     return _pods(number, spec)
 
 
+def running_affinity(number: int) -> list[Manifest]:
+    """Preferences of pods that run: they count from the first placement on."""
+    found = affinity(number)
+    for place, each in enumerate(found[1::2]):
+        each["spec"]["nodeName"], each["status"] = f"node-{place:06}", {"phase": "Running"}
+    return found
+
+
+def budgets(number: int) -> list[Manifest]:
+    """PodDisruptionBudgets that select all pods of the namespace, each in another way."""
+    found: list[Manifest] = []
+    for place in range(number):
+        selector = {"matchExpressions": [{"key": f"absent-{place}", "operator": "DoesNotExist"}]}
+        spec = {"minAvailable": "100%", "selector": selector}
+        found.append(manifest("PodDisruptionBudget", f"b-{place}", "policy/v1", spec=spec))
+    return [*found, *_pods(number, lambda place: {})]
+
+
 def spread(number: int) -> list[Manifest]:
     def spec(place: int) -> Manifest:
         keys = ("zone", "kubernetes.io/hostname")
@@ -263,7 +281,9 @@ FAMILIES: dict[str, tuple[Family, int]] = {
     "resource-names": (resource_names, 250),
     "claims": (claims, 10),
     "affinity": (affinity, 350),
+    "running-affinity": (running_affinity, 350),
     "anti-affinity": (anti_affinity, 350),
+    "budgets": (budgets, 300),
     "spread": (spread, 100),
     "containers": (containers, 18),
     "tolerations": (tolerations, 50),

@@ -95,6 +95,12 @@ CAUSES: list[tuple[str, Any, str, str, str]] = [
         f"resource in cluster is overused: overused cpu; {NOT_ADMITTED}",
     ),
     (
+        "GPUs that are not admitted by the cluster",
+        [nodes(64, 1, gpu=8), running("a", 1, gpu=3), group("gang", 1, resources={"nvidia.com/gpu": 8})], STANDARD,
+        "needs 8 GPUs, cluster can admit 6.6 more",
+        f"resource in cluster is overused: overused nvidia.com/gpu; {NOT_ADMITTED}",
+    ),
+    (
         "not admitted by the queue",
         [nodes(4, 1), queue("left", capability={"cpu": 2}), group("gang", 1, resources={"cpu": 3}, queue="left")],
         STANDARD, "queue left: limit 2 cpu, 0 admitted, needs 3",

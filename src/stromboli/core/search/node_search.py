@@ -124,8 +124,8 @@ class NodeSearch:
         return self._last is None and not self._best_node and view.is_neutral
 
     def takes_many(self, view: ClassView, wanted: int) -> bool:
-        """Report whether nodes for so many tasks of the class are found in one step, and may exist."""
-        if not view.possible or view.capacity_at == self._ledger.freed:
+        """Report whether nodes for so many tasks of a possible class are found in one step, and may exist."""
+        if view.capacity_at == self._ledger.freed:
             return False
         if view.is_local:
             return True

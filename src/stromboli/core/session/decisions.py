@@ -11,7 +11,7 @@ from stromboli.core.model.jobs.carryover import Reservation
 from stromboli.core.model.ledger.entry import LedgerEntry
 from stromboli.core.model.ledger.ledger import Ledger
 from stromboli.core.model.tasks.placement import Placement
-from stromboli.core.model.tasks.task import Task
+from stromboli.core.model.tasks.task import Task, TaskStatus
 
 #: `bind_context` of a plugin: adds annotations of a task's binding.
 BindContext = Callable[[Task, dict[str, str]], Any]
@@ -60,7 +60,8 @@ class Decisions:
             for task, row in zip(entry.tasks, entry.rows, strict=True)
         ]
         for entry in entries:
-            ledger.bind(entry.tasks)
+            if entry.after is not TaskStatus.BINDING:
+                ledger.bind(entry.tasks)
         self.binds.append(placements)
         return len(placements)
 

@@ -7,9 +7,10 @@ other constraint, so that a job that merely waits for capacity is never reported
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
-from functools import cached_property
+from collections.abc import Iterable, Iterator, Mapping, MutableMapping, Sequence
+from functools import cached_property, partial
 from typing import TYPE_CHECKING
+from weakref import WeakKeyDictionary
 
 from stromboli.core.model.jobs.job import Job, role_ready
 from stromboli.core.model.nodes.empty_capacity import EmptyCapacity, empty_capacity
@@ -42,6 +43,14 @@ class ImpossibleRequests:
         session = self._session
         return empty_capacity(session.nodes, session.snapshot.layout, session.snapshot.amounts)
 
+    @cached_property
+    def _too_large_by_class(self) -> MutableMapping[TaskClass, Reason | None]:
+        """Valid as long as the node table is: jobs that never fit wait through many cycles."""
+        known: MutableMapping[TaskClass, Reason | None] = self._session.nodes.remember(
+            (ImpossibleRequests, self._session.snapshot.layout.resources), lambda _: WeakKeyDictionary()
+        )
+        return known
+
     def find(self, job: Job) -> Reason | None:
         """Return why the job can never start or, if it has started, why some of its pods can never; None if they can.
 
@@ -57,7 +66,7 @@ class ImpossibleRequests:
         found = self.find(job)
         if found is None or not job.is_ready:
             return found
-        return _naming(self._too_large([_plain(task.task_class)]), [task.task_class])
+        return self._too_large_of(task.task_class)
 
     def _find(self, job: Job) -> Reason | None:
         session = self._session
@@ -78,16 +87,32 @@ class ImpossibleRequests:
         try:
             return self._found_for_equal_pods[key]
         except KeyError:
-            found = self._found_for_equal_pods[key] = self._of_classes(job, classes)
+            found = self._found_for_equal_pods[key] = self._of_equal_pods(job, *classes)
             return found
+
+    def _of_equal_pods(self, job: Job, task_class: TaskClass) -> Reason | None:
+        """Return the same as `_of_classes`: a class that exceeds every node is the reason if any pod must be placed."""
+        if task_class.best_effort or self.capacity.copies(_plain(task_class)):
+            return self._of_classes(job, (task_class,))
+        counts = job.counts
+        if self._starts_singly(job):
+            number = counts[TaskStatus.PENDING]
+        else:
+            live = sum(counts[status] for status in _LIVE)
+            number = _within(job.min_available - counts[TaskStatus.SUCCEEDED], live)
+        return self._too_large_of(task_class) if number else None
 
     def _of_classes(self, job: Job, classes: Iterable[TaskClass]) -> Reason | None:
         if self._has_places_for_all(job, classes):
             return None
-        if not self._session.program.flat["job_ready"] or (job.is_ready and not job.roles_short(role_ready)):
+        if self._starts_singly(job):
             pending = {task.task_class for task in job.tasks.values() if self._session.ledger.is_pending(task)}
             return self._too_large(_plain(each) for each in sorted(pending, key=lambda each: each.number))
         return self._of_gang(_Gang(self._session, job))
+
+    def _starts_singly(self, job: Job) -> bool:
+        """Report whether each pending task may start without the others."""
+        return not self._session.program.flat["job_ready"] or (job.is_ready and not job.roles_short(role_ready))
 
     def _has_places_for_all(self, job: Job, classes: Iterable[TaskClass]) -> bool:
         """Report whether the empty nodes have capacity for every task, as they do for most jobs."""
@@ -124,6 +149,13 @@ class ImpossibleRequests:
             return Reason(Code.NO_NODES, "the cluster has no nodes")
         return self._over_total("minResources requests", minimum)
 
+    def _too_large_of(self, task_class: TaskClass) -> Reason | None:
+        """Return how a class exceeds every node."""
+        known = self._too_large_by_class
+        if task_class not in known:
+            known[task_class] = _naming(self._too_large([_plain(task_class)]), [task_class])
+        return known[task_class]
+
     def _too_large(self, requests: Iterable[Request]) -> Reason | None:
         """Return how one of the requests exceeds every node."""
         axis, largest = self._session.axis, self.capacity.largest
@@ -156,7 +188,7 @@ class ImpossibleRequests:
             text = f"no node has {', '.join(missing)}"
             return Reason(Code.NO_NODE_HAS_RESOURCE, text, short=text)
         worst, amount = max(over, key=lambda each: each[1] / has[each[0]])
-        short = f"needs {axis.short(worst, amount)}, {holder.removeprefix('the ')} {axis.format(worst, has[worst])}"
+        short = partial(_short_of, axis, worst, amount, holder, has[worst])
         detail = f"{subject} {_listed(axis, over)}, but {holder} {_listed(axis, [(d, has[d]) for d, _ in over])}"
         return Reason(code, detail, short=short)
 
@@ -176,15 +208,14 @@ class _Gang:
     """The members of a job that count for its minimum, by role and request."""
 
     def __init__(self, session: Session, job: Job) -> None:
-        codes, applies = session.ledger.codes, job.role_minimums_apply
+        applies = job.role_minimums_apply
         self._live: Counter[tuple[str, Request]] = Counter()
         done: Counter[str] = Counter()
-        for task in job.tasks.values():
-            role = task.role if applies else ""
-            if codes[task.row] == TaskStatus.SUCCEEDED or task.task_class.best_effort:
-                done[role] += 1
-            elif codes[task.row] in _LIVE:
-                self._live[role, _plain(task.task_class)] += 1
+        for role, task_class, status, number in _members(session, job, by_role=applies):
+            if status == TaskStatus.SUCCEEDED or task_class.best_effort:
+                done[role] += number
+            elif status in _LIVE:
+                self._live[role, _plain(task_class)] += number
         self.requests = list(dict.fromkeys(request for _, request in self._live))
         self._sizes: Counter[str] = Counter()
         for (role, _), number in self._live.items():
@@ -215,6 +246,19 @@ class _Gang:
         return total + _smallest(rest, self.needed - sum(self._minimums.values()))[0]
 
 
+def _members(session: Session, job: Job, *, by_role: bool) -> Iterator[tuple[str, TaskClass, int, int]]:
+    """Yield role, class and status of members with their number: the job has counted members that are all equal."""
+    if len(job.classes) == 1 and not by_role:
+        (task_class,) = job.classes
+        for status, number in enumerate(job.counts[: len(TaskStatus)]):
+            if number:
+                yield "", task_class, status, number
+        return
+    codes = session.ledger.codes
+    for task in job.tasks.values():
+        yield task.role if by_role else "", task.task_class, codes[task.row], 1
+
+
 def _naming(reason: Reason | None, classes: Iterable[TaskClass]) -> Reason | None:
     """Return the reason with the names that share a dimension, instead of the name of the dimension."""
     if reason is None or UNOFFERED not in reason.detail:
@@ -225,6 +269,10 @@ def _naming(reason: Reason | None, classes: Iterable[TaskClass]) -> Reason | Non
         listed += f" and {len(names) - _MAX_LISTED} more"
     text = reason.detail.replace(UNOFFERED, listed)
     return Reason(reason.code, text, short=text)
+
+
+def _short_of(axis: ResourceAxis, dimension: int, amount: int, holder: str, has: int) -> str:
+    return f"needs {axis.short(dimension, amount)}, {holder.removeprefix('the ')} {axis.format(dimension, has)}"
 
 
 def _listed(axis: ResourceAxis, amounts: Iterable[tuple[int, int]]) -> str:

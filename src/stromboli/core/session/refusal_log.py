@@ -109,7 +109,8 @@ class _IsolatedErrors(AbstractContextManager[None]):
         self._budget = budget
 
     def __enter__(self) -> None:
-        self._budget.begin(self._job)
+        if not self._budget.is_turn_of(self._job):
+            self._budget.begin(self._job)
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None

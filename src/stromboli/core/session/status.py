@@ -108,12 +108,14 @@ def statuses_of(session: Session, keys: Iterable[str]) -> dict[str, JobStatus]:
     with equal counts: thousands of evicted jobs usually differ only by name.
     """
     statuses, shared = dict[str, JobStatus](), dict[tuple[object, ...], JobStatus]()
+    jobs, refusals = session.jobs, session.refusals
     for key in keys:
-        job = session.jobs[key]
-        if key in session.refusals or not _is_plain(job):
+        job = jobs[key]
+        counts = job.counts
+        if key in refusals or counts[_PENDING] or not _is_plain(job):
             statuses[key] = status_of(session, job)
             continue
-        alike = (job.phase, job.spec.min_available, _leaving(session, job), *job.counts)
+        alike = (job.phase, job.spec.min_available, _leaving(session, job), *counts)
         status = shared.get(alike)
         if status is None:
             status = status_of(session, job)
@@ -126,7 +128,7 @@ def statuses_of(session: Session, keys: Iterable[str]) -> dict[str, JobStatus]:
 def _is_plain(job: Job) -> bool:
     """Report whether the job has tasks, none of them waits, and no topology constrains them."""
     counts, spec = job.counts, job.spec
-    return bool(job.tasks) and not (counts[_PENDING] or counts[_PIPELINED] or spec.topology or spec.policies)
+    return not (counts[_PENDING] or counts[_PIPELINED] or spec.topology or spec.policies or not job.tasks)
 
 
 def status_of(session: Session, job: Job) -> JobStatus:
@@ -150,8 +152,13 @@ def _leaving(session: Session, job: Job) -> int:
     """Count tasks that are being removed from a node. A task without a node was never scheduled."""
     if not job.counts[_RELEASING]:
         return 0
-    codes, node_rows = session.ledger.codes, session.ledger.node_rows
-    return len([1 for task in job.tasks.values() if codes[task.row] == _RELEASING and node_rows[task.row] >= 0])
+    ledger, number = session.ledger, 0
+    codes, node_rows = ledger.codes, ledger.node_rows
+    for task in job.tasks.values():
+        row = task.row
+        if codes[row] == _RELEASING and node_rows[row] >= 0:
+            number += 1
+    return number
 
 
 def phase_of(job: Job, *, unschedulable: bool, leaving: int = 0) -> str:

@@ -62,6 +62,9 @@ class TimeBudget:
             self._deadline = min(own, self._cycle_end)
             self.is_spent = now > self._cycle_end
 
+    def is_turn_of(self, job: Job) -> bool:
+        return self._job is job
+
     def end(self) -> None:
         """End the turn: what follows is work for all jobs."""
         if self._job is not None:

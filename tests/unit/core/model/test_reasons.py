@@ -68,6 +68,8 @@ AMOUNTS = [
     ("nvidia.com/gpu", 12000, "12 GPUs"),
     ("amd.com/gpu", 1000, "1 GPU"),
     ("nvidia.com/gpu", 0, "0 GPUs"),
+    ("nvidia.com/gpu", 6400, "6.4 GPUs"),
+    ("nvidia.com/gpu", 62, "0.062 GPUs"),
     ("example.com/fpga", 2000, "2 fpga"),
 ]
 

@@ -17,25 +17,28 @@ from stromboli.core.session.session import Session
 
 def is_known_failure(session: Session, job: Job, pending_tasks: PendingTasks) -> bool:
     """Report whether the next class was rejected before, nothing was released since, and the job needs as much."""
-    view = session.search.view(pending_tasks.first.task_class)
+    first = pending_tasks.first
+    view = session.search.view(first.task_class)
     capacity = session.search.known_capacity(view)
-    if capacity is None:
+    if capacity is None or first.nominated_node:  # a nominated task has a node of its own
         return False
-    mark = pending_tasks.mark
-    run = pending_tasks.take_run(session.tasks_until_ready(job))
-    pending_tasks.return_to(mark)
-    if capacity >= len(run) or not _needs_all(job, run, len(pending_tasks)):
-        return False
-    if len(run) < len(pending_tasks) and session.job_ready(job):
-        return False  # the job is ready without these, and its other tasks are served separately
-    refusal = TaskRefusal(run[0].key, run[0].task_class.number, None, session.search.known_refusal(view), capacity)
+    is_whole = job.min_available >= len(job.tasks)
+    if capacity or not is_whole or session.job_ready(job):
+        mark = pending_tasks.mark
+        run = pending_tasks.take_run(session.tasks_until_ready(job))
+        pending_tasks.return_to(mark)
+        if capacity >= len(run) or not _needs_all(job, run, len(pending_tasks)):
+            return False
+        if len(run) < len(pending_tasks) and session.job_ready(job):
+            return False  # the job is ready without these, and its other tasks are served separately
+    refusal = TaskRefusal(first.key, first.task_class.number, None, session.search.known_refusal(view), capacity)
     session.refusals.of(job).add_task(refusal)
     return True
 
 
 def _needs_all(job: Job, run: Sequence[Task], left: int) -> bool:
-    """Report whether one task of the run without a node fails the attempt. A nominated task has a node of its own."""
-    if run[0].nominated_node or not (len(run) == 1 or job.min_available >= len(job.tasks)):
+    """Report whether one task of the run without a node fails the attempt."""
+    if len(run) > 1 and job.min_available < len(job.tasks):
         return False
     return len(run) == left or not job.can_go_on_without([run[0].role])
 

@@ -17,7 +17,7 @@ from stromboli.core.session.session import Session
 
 
 class PlainTurns:
-    """Places the next tasks of a job without a statement, as there is nothing to discard."""
+    """Places the next tasks of a job without a statement, as there is nothing to discard: they are binding at once."""
 
     def __init__(self, session: Session) -> None:
         self._session = session
@@ -31,7 +31,10 @@ class PlainTurns:
         """Place and bind the next tasks. False if an ordinary attempt is needed; then nothing has changed."""
         if not self._is_possible or job.spec.policies or job.spec.topology or job.kept_count:
             return False
-        wanted, view = self._session.tasks_until_ready(job), self._search.view(pending_tasks.first.task_class)
+        view = self._search.view(pending_tasks.first.task_class)
+        if not view.possible:
+            return False
+        wanted = self._session.tasks_until_ready(job)
         if not self._search.takes_many(view, wanted):
             return False
         mark = pending_tasks.mark
@@ -48,7 +51,7 @@ class PlainTurns:
         if len(rows) < len(run):
             view.ahead.give_back(rows, self._ledger.log.position)
             return False
-        entry = self._ledger.place(run, rows, TaskStatus.ALLOCATED)
+        entry = self._ledger.place(run, rows, TaskStatus.BINDING)
         if not self._is_ready(job):
             self._withdraw(entry)
             return False

@@ -146,7 +146,9 @@ class Ledger:
     # -- operations ---------------------------------------------------------------------------------------------
 
     def place(self, tasks: Sequence[Task], rows: Sequence[int], status: TaskStatus) -> LedgerEntry:
-        """Place pending tasks of one job and class: allocated, or pipelined until releasing pods are gone."""
+        """Place pending tasks of one job and class: allocated, binding at once, or pipelined until releasing pods are
+        gone.
+        """
         task_class, codes, amounts = tasks[0].task_class, self.codes, self._amounts
         for task in tasks:
             if codes[task.row]:

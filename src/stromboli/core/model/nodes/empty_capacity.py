@@ -8,6 +8,9 @@ from stromboli.core.model.nodes.amounts import AmountLayout, Block
 from stromboli.core.model.nodes.table import NodeTable
 from stromboli.core.model.resources.resources import UNLIMITED, Amounts, Request
 
+#: Answers are kept for this many requests: tenants may make up ever new ones while the nodes stay the same.
+_MAX_KEPT = 16_384
+
 
 class EmptyCapacity:
     """The allocatable amounts of all nodes that a scheduler may use, cordoned and unready ones included."""
@@ -24,6 +27,8 @@ class EmptyCapacity:
         """Return how many pods with this request fit on all nodes together."""
         known = self._copies.get(request)
         if known is None:
+            if len(self._copies) >= _MAX_KEPT:
+                self._copies.clear()
             known = self._copies[request] = self._count_copies(request)
         return known
 

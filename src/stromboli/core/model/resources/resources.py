@@ -26,7 +26,8 @@ Amounts = list[int]
 
 #: The name of the dimension that all further names of requests share. No object can use it as a name.
 UNOFFERED = "resources that no node offers"
-#: The amount of it that a request has: positive, and small enough to be added up.
+#: A whole one of a resource in thousandths. Also the amount that a request has of `UNOFFERED`: small enough to be
+#: added up.
 _ONE = 1000
 
 _MAX_SHORT_AMOUNT = 6
@@ -169,9 +170,13 @@ class ResourceAxis:
         return f"{text} {short_name(self.names[dimension], text == '1')}"
 
     def short_amount(self, dimension: int, amount: int) -> str:
-        """Format an amount in few characters: a long number of bytes is rounded down, such as `31.2Gi`."""
-        text = self.format(dimension, amount)
-        return text if len(text) <= _MAX_SHORT_AMOUNT or not is_bytes(self.names[dimension]) else rounded_bytes(amount)
+        """Format an amount in few characters: a long number of bytes is rounded down, such as `31.2Gi`, and devices
+        are counted in decimals, such as `6.4`.
+        """
+        name, text = self.names[dimension], self.format(dimension, amount)
+        if dimension != CPU and counts_in_milli(name) and amount % _ONE:
+            return f"{amount / _ONE:.3f}".rstrip("0")
+        return text if len(text) <= _MAX_SHORT_AMOUNT or not is_bytes(name) else rounded_bytes(amount)
 
     def as_quantities(self, amounts: Sequence[int]) -> dict[str, str]:
         """Return the non-zero amounts by name, without unlimited ones."""

@@ -36,7 +36,7 @@ ENDING_STATUSES = (*FINISHED_STATUSES, TaskStatus.RELEASING)
 
 #: Transitions that a cycle may make. Undo restores saved state and is not a transition.
 TRANSITIONS: dict[TaskStatus, tuple[TaskStatus, ...]] = {
-    TaskStatus.PENDING: (TaskStatus.ALLOCATED, TaskStatus.PIPELINED),
+    TaskStatus.PENDING: (TaskStatus.ALLOCATED, TaskStatus.BINDING, TaskStatus.PIPELINED),
     TaskStatus.PIPELINED: (TaskStatus.PENDING,),
     TaskStatus.ALLOCATED: (TaskStatus.BINDING,),
     TaskStatus.BOUND: (TaskStatus.RELEASING,),
