@@ -147,6 +147,11 @@ class Job:
         return all(self.count(*statuses, role=role) + self.best_effort_waiting(role) >= least for role, least in roles)
 
     @property
+    def waits_for_release_only(self) -> bool:
+        """Report whether it can start once releasing pods are gone, so that its other tasks are served later."""
+        return self.count(*READY, PIPELINED) >= self.minimum and self.has_enough(*READY, PIPELINED)
+
+    @property
     def role_minimums_apply(self) -> bool:
         return self.minimum >= sum(self.role_minimums.values())
 
@@ -519,7 +524,7 @@ class Reference:
         return sorted(tasks, key=self.task_key)
 
     def _attempt(self, job: Job, waiting: list[Task]) -> bool:
-        """Place tasks until the job can start: all or none, unless it can start later and is pipelined."""
+        """Place tasks until the job can start, now or once releasing pods are gone: all that it needs, or none."""
         placed: list[Task] = []
         failed: list[str] = []
         while waiting:
@@ -528,19 +533,20 @@ class Reference:
                 pass
             elif self._place(task):
                 placed.append(task)
-                if job.has_enough(*READY):
+                if job.has_enough(*READY) or job.waits_for_release_only:
                     break
             else:
                 failed += [task.role] if task.role else []
                 if not job.can_do_without(failed or [task.role]):
                     break
         if job.has_enough(*READY):
-            self._commit(placed)
+            self._commit(job.tasks)
             return True
         if placed and not job.has_enough(*READY, PIPELINED):
             for task in placed:
                 self._take_back(task)
-        return False
+            return False
+        return bool(placed) and job.waits_for_release_only
 
     def _backfill(self, jobs: Sequence[Job]) -> None:
         """Place best-effort tasks on any allowed node, once their job has its minimum."""

@@ -6,6 +6,7 @@ from tests.testing.cases.case import Case, configuration
 from tests.testing.cases.probe_actions import PROBE_ACTIONS
 from tests.testing.manifests.builders import (
     Facts,
+    Manifest,
     foreign,
     gang,
     gang_of,
@@ -52,6 +53,13 @@ RELEASE = [
         "jobs share capacity that becomes free as they share free capacity",
         nodes(4, 1), running("a", cpu=4, releasing=True), gang(4, name="first", minimum=1),
         gang(4, name="second", minimum=1), conf=configuration("gang", "drf", "predicates"), binds="AA-- AA--",
+    ),
+    Case(
+        "a member beyond the minimum waits for its turn, though a nominated one waits for release",
+        nodes(2, 1), node("b", 4), node("c", 20, cordoned=True), queue("other"), running("a", **LEAVING),
+        gang_of(pod(1, nominated="a"), *pods(3), name="first", minimum=3),
+        gang(3, name="second", minimum=1, queue="other"), conf=configuration("gang", "proportion", "predicates"),
+        binds="A--- bbA",
     ),
     Case(
         "pipelined capacity includes what is free beside it",
@@ -158,3 +166,26 @@ CYCLES = [
 @pytest.mark.parametrize("case", RELEASE + NOMINATED + GATES + CYCLES, ids=str)
 def test_waiting_for_release(case: Case) -> None:
     case.check()
+
+
+MESSAGES = {
+    "idle capacity, beside a member that waits for release": (
+        gang(2, cpu=2), ["{0} can possibly be assigned to a, once minAvailable is satisfied",
+                         "{0} can possibly be assigned to a, once resource is released and minAvailable is satisfied"],
+    ),
+    "no member can start": (gang(3, cpu=2), [
+        "{0} can possibly be assigned to a, once minAvailable is satisfied",
+        "{0} can possibly be assigned to a, once resource is released and minAvailable is satisfied",
+        "0/1 nodes are available: 1 Insufficient cpu.",
+    ]),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("waiting", "messages"), MESSAGES.values(), ids=MESSAGES)
+def test_every_waiting_member_has_its_own_message(waiting: list[Manifest], messages: list[str]) -> None:
+    standing = [*running("a", cpu=2, name="stays"), *running("a", **LEAVING)]
+    plan = Case("messages", nodes(6, 1), standing, waiting, binds="").plan()
+    keys = [f"default/gang-task-{number}" for number in range(len(messages))]
+    assert [plan.pods[key][0] for key in keys] == ["Unschedulable"] * len(keys)
+    for key, message in zip(keys, messages, strict=True):
+        assert message.format(f"Pod {key}") in plan.pods[key][1]

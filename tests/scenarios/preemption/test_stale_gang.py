@@ -56,6 +56,8 @@ AT_ONCE = {"gracePeriod": "0s"}
 #: There is no place for any other pod.
 FULL = [nodes(1, 2), foreign("b")]
 ONE_WAITS = [pod()]
+#: Queues have an order and no limits.
+UNLIMITED = ("gang", plugin("proportion", enabledAllocatable=False, enabledOverused=False), "predicates")
 LEFT = "1 of 2 pods that must run together are left"
 UNTIL = f"{LEFT}; the gang is evicted at 2026-03-01T{{}}Z unless the missing pods are placed"
 NO_NODE = "0/2 nodes are available: 2 Insufficient cpu."
@@ -111,8 +113,11 @@ REGROWN = [
                 torn(on("a"), ONE_WAITS, since=LONG_AGO), binds="- b"),
     looks_after("also before queues that are served earlier", nodes(1, 2), queue("first", priority=9),
                 gang(1, queue="first"),
-                torn(on("a"), ONE_WAITS, since=LONG_AGO), binds="- b",
-                by=("gang", plugin("proportion", enabledAllocatable=False, enabledOverused=False), "predicates")),
+                torn(on("a"), ONE_WAITS, since=LONG_AGO), binds="- b", by=UNLIMITED),
+    looks_after("not before them if it requests more than those that are left", nodes(4, 2), queue("first", priority=9),
+                gang_of(pod(4), name="first", queue="first"), torn(on("a"), [pod(4)]), binds="b -", by=UNLIMITED),
+    looks_after("but after them", nodes(4, 3), queue("first", priority=9),
+                gang_of(pod(4), name="first", queue="first"), torn(on("a"), [pod(4)]), binds="b c", by=UNLIMITED),
     looks_after("all that it needs", nodes(1, 3), torn(on("a"), [pod(), pod()], minimum=3, since=LONG_AGO), binds="bc"),
     looks_after("or none", nodes(1, 2), torn(on("a"), [pod(), pod()], minimum=3, since=LONG_AGO), binds="--",
                 releases="task-0"),

@@ -6,6 +6,7 @@ that is impossible for a while, the rest is evicted, so that the gang can start 
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable
 
 from stromboli.core.config.action import Action
@@ -112,7 +113,10 @@ def _replace_members(session: Session, job: Job) -> bool:
     if session.is_overused(session.queue_of(job)):
         return False
     with session.serving(job), session.statement() as statement:
+        largest = _largest_requests(session, job)
         for task in session.pending(job):
+            if any(amount > largest[dimension] for dimension, amount in task.task_class.request):
+                continue
             if _place(session, statement, task) and session.job_ready(job):
                 statement.commit()
                 return True
@@ -120,6 +124,15 @@ def _replace_members(session: Session, job: Job) -> bool:
             statement.keep()
             return True
     return False
+
+
+def _largest_requests(session: Session, job: Job) -> Counter[int]:
+    """Return what a member on a node requests at most, by dimension: a larger one does not replace a lost one."""
+    largest: Counter[int] = Counter()
+    for task in job.tasks.values():
+        if session.ledger.status_of(task) in ON_NODE:
+            largest |= Counter(dict(task.task_class.request))
+    return largest
 
 
 def _place(session: Session, statement: Statement, task: Task) -> bool:

@@ -179,11 +179,9 @@ def pod_condition(session: Session, task: Task) -> tuple[str, str] | None:
             f"Pod {name} can possibly be assigned to {node}, once resource is released and minAvailable is satisfied"
         )
         return "Unschedulable", detail
-    if last is not None:
-        return (
-            "Unschedulable",
-            f"Pod {name} can possibly be assigned to {last.node}, once minAvailable is satisfied",
-        )
+    if last is not None or (status is TaskStatus.ALLOCATED and impossible is None):
+        node = last.node if last else session.ledger.node_name(task)
+        return "Unschedulable", f"Pod {name} can possibly be assigned to {node}, once minAvailable is satisfied"
     refusal = session.refusals.get(task.job)
     own = refusal.tasks.get(task.task_class.number) if refusal else None
     if impossible is not None:

@@ -60,10 +60,10 @@ class GangPlacer:
         return False
 
     def _wanted(self) -> int:
-        """Return how many tasks may be placed before readiness has to be evaluated again."""
+        """Return how many tasks may be placed before the job may be ready, or only wait for terminating pods."""
         if self._sub_job is not None:
             return needed_by(self._session, self._sub_job)
-        return self._session.tasks_until_ready(self._job)
+        return max(self._session.tasks_until_ready(self._job) - self._job.pipelined_count, 1)
 
     def _is_ready(self) -> bool:
         if self._sub_job is not None:
