@@ -42,7 +42,9 @@ numbers = st.sampled_from([0, 1, -1, 2**31 - 1, -(2**31), 2**31, 2**53 + 1, 2**6
 scalars = st.one_of(st.none(), st.booleans(), numbers, texts)
 lists = st.lists(scalars, max_size=3)
 maps = st.dictionaries(texts, scalars, max_size=3)
-junk: st.SearchStrategy[Any] = st.one_of(scalars, lists, maps, st.just([[[[{}]]]]), st.just({}))
+#: New objects each time: they are part of a document that is changed further.
+nested: st.SearchStrategy[Any] = st.builds(lambda: [[[[{}]]]])
+junk: st.SearchStrategy[Any] = st.one_of(scalars, lists, maps, nested, st.builds(dict))
 #: Deeply nested clauses, as a broken generator would write them.
 deep = st.integers(1, 1200).map(
     lambda number: {

@@ -224,7 +224,7 @@ MISTAKES: list[tuple[dict[str, Any], str]] = [
     ({"resources": {"cpu": "MostAllocated"}}, "cpu: expected a mapping, got 'MostAllocated'"),
     ({"sra": {"resourceWeight": {GPU: 0.5}}}, f"resourceWeight: {GPU}: expected a whole number, got 0.5"),
     ({"proportional": {"resourceProportion": {f"{GPU}.cpu": "8k"}}}, f"{GPU}.cpu: expected a number, got '8k'"),
-    ({"proportional": {"enable": None}}, "enable: it has no value"),
+    ({"proportional": {"enable": "perhaps"}}, "enable: expected true or false, got 'perhaps'"),
 ]  # fmt: skip
 
 

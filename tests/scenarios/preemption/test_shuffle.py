@@ -221,7 +221,7 @@ def test_eviction_reports_its_reason() -> None:
 
 
 WRONG = [
-    ([{"name": "offlineOnly"}], "entry 1: name: expected lowNodeUtilization, got 'offlineOnly'"),
+    ([{"params": {"thresholds": {"cpu": "low"}}}], "entry 1: params: thresholds: cpu: expected a number, got 'low'"),
     (["lowNodeUtilization"], "entry 1: expected a mapping, got 'lowNodeUtilization'"),
 ]  # fmt: skip
 

@@ -19,7 +19,7 @@ USELESS = {
     "empty file": ("", "the configuration is empty"),
     "no YAML": ("actions: 'allocate\ntiers:", "policy.conf:2: not readable as YAML"),
     "a list": ("[1, 2]", "policy.conf:1: expected a mapping with actions and tiers"),
-    "no tiers": ("actions: allocate", "the key 'tiers' is missing"),
+    "no actions": ("tiers: []", "the key 'actions' is missing"),
     "unknown action": (VALID.replace("allocate", "alocate"), "unknown action 'alocate'; did you mean 'allocate'?"),
     "unknown plugin": (configuration("gnag"), "unknown plugin 'gnag'; did you mean 'gang'?"),
     "value without meaning": (configuration(plugin("binpack", {"binpack.weight": "heavy"})), "expected a whole number"),

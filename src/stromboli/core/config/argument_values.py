@@ -1,7 +1,7 @@
 """Reads the arguments of a plugin or action and checks them against the declared ones.
 
-As in Volcano, an unknown argument has no effect, and numbers and booleans may be in quotes; a warning describes both. A
-value without a meaning is an error.
+As in Volcano, an unknown argument has no effect, an argument without a value has its default, and numbers and booleans
+may be in quotes; a warning describes each. A value without a meaning is an error.
 """
 
 import json
@@ -52,7 +52,10 @@ def _read(
         return
     written = node.plain()
     value = converted(written, argument.type)
-    fault = "it has no value" if value is None else argument.fault(value)
+    if value is None:
+        findings.warn(node.line, f"{title} has no value and no effect")
+        return
+    fault = argument.fault(value)
     if fault:
         findings.add(node.line, f"{title}: {fault}")
         return
@@ -60,6 +63,8 @@ def _read(
         return
     if value is not written and written not in _QUOTED_BOOLEANS:
         findings.warn(node.line, f"{title}: {written!r} is read as {json.dumps(value)}")
+    if argument.effective and value not in argument.effective:
+        findings.warn(node.line, f"{title}: {value!r} has no effect; known are: {', '.join(argument.effective)}")
     values[key] = value
 
 

@@ -43,6 +43,7 @@ class ArgumentSpec:
     entries: type[Arguments] | None = None
     items: type[Arguments] | None = None
     ignored: str = ""
+    effective: tuple[str, ...] = ()
 
     @property
     def type(self) -> type:
@@ -101,6 +102,7 @@ def Argument(
     minimum: float | None = None,
     choices: tuple[str, ...] = (),
     ignored: str = "",
+    effective: tuple[str, ...] = (),
 ) -> Value: ...
 def Argument(key: str, default: Any, meaning: str = "", **options: Any) -> Any:  # noqa: N802 - reads as a field's type
     """Declare an argument by its key in the configuration file. The type of the default is the type of the value.
@@ -109,6 +111,7 @@ def Argument(key: str, default: Any, meaning: str = "", **options: Any) -> Any: 
     * `parse` converts a text and raises ValueError with a message for the user; the default is converted, too.
     * `entries` describes the keys of a mapping, `items` those of every mapping in a list.
     * `ignored` marks an argument that is accepted without effect, and gives the reason for the warning.
+    * `effective` are the texts that have an effect; others are accepted with a warning.
     """
     return ArgumentSpec(key, default, meaning, **options)
 

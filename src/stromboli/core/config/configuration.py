@@ -1,7 +1,8 @@
 """The configuration of the scheduler, in the format of Volcano's `volcano-scheduler.conf`.
 
 Volcano ignores unknown keys and arguments silently. They have no effect here either, and each is a warning with its
-line. What decides which actions and plugins run is checked strictly: an unknown action or plugin is an error.
+line. What decides which actions and plugins run is checked strictly: an unknown action or plugin is an error. Without
+tiers no plugin runs, as in Volcano, and that is a warning too.
 """
 
 from __future__ import annotations
@@ -49,7 +50,6 @@ tiers:
 """
 
 _KEYS = ("actions", "tiers", "configurations", "metrics", "bind")
-_REQUIRED_KEYS = ("actions", "tiers")
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,7 +104,7 @@ def _read(root: YamlNode, registry: Registry, findings: Findings) -> Configurati
     actions = action_reader.actions(fields["actions"]) if "actions" in fields else ()
     return Configuration(
         actions=actions,
-        tiers=TierReader(registry, findings).read(fields["tiers"]) if "tiers" in fields else (),
+        tiers=TierReader(registry, findings).read(fields.get("tiers", YamlNode(root.line, None))),
         action_arguments=action_reader.arguments(fields.get("configurations"), actions),
         metrics=read_metrics(fields.get("metrics"), findings),
         bind=read_bind(fields.get("bind"), findings),
@@ -118,6 +118,5 @@ def _check_keys(line: int, fields: Mapping[str, YamlNode], findings: Findings) -
     for key, child in fields.items():
         if key not in _KEYS:
             findings.warn_unknown(child.line, "key", key, _KEYS)
-    for key in _REQUIRED_KEYS:
-        if key not in fields:
-            findings.add(line, f"the key {key!r} is missing")
+    if "actions" not in fields:
+        findings.add(line, "the key 'actions' is missing")

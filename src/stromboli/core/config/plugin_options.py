@@ -23,6 +23,8 @@ from stromboli.core.config.yaml_lines import YamlNode
 _OTHER_KEYS = ("name", "arguments")
 #: Both divide the cluster between queues, by different definitions of what a queue deserves.
 _ALTERNATIVES = frozenset({"capacity", "proportion"})
+#: Plugins that Volcano once had, and that old files still list.
+_FORMER_PLUGINS = frozenset({"reservation"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,11 +62,12 @@ class TierReader:
         self._first_lines: dict[str, int] = {}
 
     def read(self, node: YamlNode) -> tuple[Tier, ...]:
+        if node.value in (None, ()):
+            self._findings.warn(node.line, "no tiers: no plugin runs; gangs, queues and constraints have no effect")
+            return ()
         if not isinstance(node.value, tuple):
             self._findings.add(node.line, f"tiers must be a list, not {node.described}")
             return ()
-        if not node.value:
-            self._findings.add(node.line, "tiers is empty; list at least one tier with plugins")
         return self._effective([self._tier(child) for child in node.value])
 
     def _effective(self, tiers: Sequence[Tier]) -> tuple[Tier, ...]:
@@ -122,6 +125,9 @@ class TierReader:
         plugin = self._registry.plugins.get(name)
         declared = type(plugin.arguments) if plugin is not None else Arguments
         switches = self._switches(f"plugin {quoted(name)}", node.value, declared)
+        if plugin is None and name in _FORMER_PLUGINS:
+            self._findings.warn(node.value["name"].line, f"plugin {name!r} has no effect: Volcano has it no longer")
+            return None
         if plugin is None:
             self._findings.add_unknown(node.value["name"].line, "plugin", name, self._registry.plugins)
             return None
@@ -172,10 +178,13 @@ class TierReader:
             return
         if value is not node.value:
             self._findings.warn(node.line, f"{key!r} of {owner}: {node.described} is read as {json.dumps(value)}")
-        if switches.setdefault(SWITCHES[key], value) != value:
-            self._findings.add(
-                node.line, f"{key!r} of {owner} is set in two spellings with different values; remove one"
+        switch = SWITCHES[key]
+        if switches.setdefault(switch, value) != value:
+            self._findings.warn(
+                node.line, f"{key!r} of {owner} is set in two spellings with different values; {switch!r} applies"
             )
+            if key == switch:
+                switches[switch] = value
 
     def _warn_of_key(self, owner: str, key: str, node: YamlNode, declared: type[Arguments]) -> None:
         if declared.declaration_of(key) is not None:

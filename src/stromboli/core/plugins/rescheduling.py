@@ -134,7 +134,7 @@ _SYSTEM_NAMESPACE = "kube-system"
 
 
 class StrategyEntryArguments(Arguments):
-    name: str = Argument("name", "", "The strategy.", choices=(_STRATEGY,))
+    name: str = Argument("name", _STRATEGY, "The strategy.", effective=(_STRATEGY,))
     parameters: ParameterArguments = Argument("params", {}, "Its parameters.", entries=ParameterArguments)
 
 
@@ -155,7 +155,9 @@ class Rescheduling(Plugin):
 
     def __init__(self, arguments: ReschedulingArguments, hierarchy: bool = False) -> None:
         super().__init__(arguments, hierarchy)
-        self._thresholds = [Thresholds.of(strategy.parameters) for strategy in arguments.strategies]
+        self._thresholds = [
+            Thresholds.of(strategy.parameters) for strategy in arguments.strategies if strategy.name == _STRATEGY
+        ]
         self.usage_window = arguments.metrics_period
         self._wanted_labels = {key: str(value) for key, value in arguments.label_selector.items()}
         self.reads_labels = tuple(self._wanted_labels)
