@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Mapping
 from random import Random
 
 import numpy as np
+import pytest
 
 from stromboli import kube
 from stromboli.kube.objects.meta import ObjectMeta
@@ -20,6 +23,10 @@ HOUR, DAY = 3600.0, 24 * 3600.0
 HALF_LIFE = 4 * DAY
 WEIGHTS = {"a": 4, "b": 3, "c": 2, "d": 1}
 PODS = 100
+PROPORTION = plugin("proportion", {"lendIdle": True})
+#: Parents of queues.
+FLAT: Mapping[str, str] = {}
+TREE = {"a": "x", "b": "x", "c": "y", "d": "y"}
 FAIR = plugin("fairshare", {"halfLife": "96h", "k": 20})
 #: Each job holds a tenth of the cluster.
 _SIZE, _RUN_TIME = 10, 6 * HOUR
@@ -39,11 +46,18 @@ def month(seed: int) -> list[TraceJob]:
     return sorted(jobs, key=lambda job: job.submitted)
 
 
-def run_month(*beside: Manifest, days: int = 30) -> SimulationRun:
-    conf = configuration("gang", *beside, plugin("proportion", {"lendIdle": True}), "predicates", actions="allocate")
+def run_month(*beside: Manifest, parents: Mapping[str, str] = FLAT, days: int = 30) -> SimulationRun:
+    """Queues below a parent have its weight in sum."""
+    conf = configuration("gang", *beside, "predicates", actions="allocate")
+    weights = Counter({name: WEIGHTS[name] for name in WEIGHTS})
+    for name, parent in parents.items():
+        weights[parent] += WEIGHTS[name]
     queues = [
-        kube.KubeQueue(metadata=ObjectMeta(name=name, uid=f"queue/{name}"), spec=kube.QueueSpec(weight=weight))
-        for name, weight in WEIGHTS.items()
+        kube.KubeQueue(
+            metadata=ObjectMeta(name=name, uid=f"queue/{name}"),
+            spec=kube.QueueSpec(weight=weight, parent=parents.get(name)),
+        )
+        for name, weight in weights.items()
     ]
     nodes = equal_nodes(1, PODS)
     return simulated(month(1), conf, nodes, objects=queues, queues=BY_QUEUE, until=days * DAY, idle=DAY)
@@ -71,8 +85,23 @@ def deviations(run: SimulationRun) -> list[float]:
     return found
 
 
-def test_usage_of_a_month_follows_the_weights_whenever_demand_allows() -> None:
-    fair, plain = deviations(run_month(FAIR)), deviations(run_month(days=15))
+@pytest.mark.parametrize(
+    ("beside", "parents"),
+    [
+        pytest.param(PROPORTION, FLAT, id="proportion"),
+        pytest.param(PROPORTION, TREE, id="proportion, which divides among all queues, in a tree"),
+        pytest.param(plugin("capacity", {"shareSurplus": True}), FLAT, id="capacity"),
+        pytest.param(plugin("capacity", {"shareSurplus": True}), TREE, id="capacity without a hierarchy, in a tree"),
+        pytest.param(plugin("capacity", {"shareSurplus": True}, enableHierarchy=True), TREE, id="capacity in a tree"),
+    ],
+)
+def test_usage_of_a_month_follows_the_weights_whenever_demand_allows(
+    beside: Manifest, parents: Mapping[str, str]
+) -> None:
+    fair = deviations(run_month(FAIR, beside, parents=parents))
     assert len(fair) > 20
     assert max(fair) <= 0.02
-    assert max(plain) > 0.04
+
+
+def test_usage_of_a_month_does_not_follow_the_weights_without_fairshare() -> None:
+    assert max(deviations(run_month(PROPORTION, days=15))) > 0.04

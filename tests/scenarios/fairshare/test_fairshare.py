@@ -126,6 +126,12 @@ QUEUES = [
               {"left": 3, "right": 7},
               past={("left", ""): {"cpu": 10}, ("right", ""): {"cpu": 2}}, arguments={"halfLife": "0s", "window": "2h"},
               beside=["surplus"], switches={"enableQueueOrder": False}),
+    ShareCase("without a hierarchy the usage of the cluster counts, also in a tree",
+              [TEN, queue("top"), queue("left", parent="top"), queue("right"), jobs(10, "left"), jobs(10, "right")],
+              {"left": 5, "right": 5},
+              past={("left", ""): {"cpu": 6}, ("right", ""): {"cpu": 6}},
+              arguments={"halfLife": "0s", "window": "2h"},
+              beside=["flat surplus"], switches={"enableQueueOrder": False}),
     ShareCase("in the order of usage it goes to the queue that used less", [TEN, *TWO, jobs(10, "left"),
               jobs(10, "right")], {"right": 10}, past={("left", ""): {"cpu": 10}, ("right", ""): {"cpu": 2}},
               arguments={"halfLife": "0s", "window": "2h"}, beside=["surplus"]),
@@ -194,6 +200,7 @@ LIMITS = [
 ]  # fmt: skip
 
 PLUGINS_BESIDE = {
+    "flat surplus": plugin("capacity", {"shareSurplus": True}),
     "surplus": plugin("capacity", {"shareSurplus": True}, enableHierarchy=True),
     "tree": plugin("capacity", enableHierarchy=True),
 }
@@ -209,6 +216,61 @@ def test_fairshare(case: ShareCase) -> None:
     bound = Counter(owner(placement.job) for statement in decisions.binds for placement in statement)
     assert dict(bound) == case.started
     assert dict(Counter(owner(eviction.task.job) for eviction in decisions.evictions)) == case.evicted
+
+
+@dataclass(frozen=True)
+class TreeCase:
+    """Processor hours of leaves, their parents, and weights; the level fairshare of Slurm is weight / usage."""
+
+    name: str
+    used: Mapping[str, int]
+    #: Names of queues, the first to be served first. Queues of equal rank are in the order of their names.
+    order: str
+    weights: Mapping[str, int] = field(default_factory=dict)
+
+    def __str__(self) -> str:
+        return self.name
+
+    def queues(self) -> list[Manifest]:
+        parents = {"a1": "a", "a2": "a", "b1": "b", "b2": "b"}
+        return [
+            queue(name, self.weights.get(name, 1), parent=parents.get(name)) for name in ("a", "b", *parents)
+        ]  # fmt: skip
+
+
+TREES = [
+    TreeCase("without usage all are equal", {}, "a1 a2 b1 b2"),
+    TreeCase("the account with the larger level fairshare comes first, with all of its children",
+             {"a1": 6, "b1": 3, "b2": 2}, "b2 b1 a2 a1"),
+    TreeCase("a child of it that used most precedes a sibling account's child that used nothing",
+             {"a1": 7, "b1": 6}, "b2 b1 a2 a1"),
+    TreeCase("usage counts in relation to shares on each level", {"a1": 4, "a2": 2, "b1": 3}, "a1 a2 b2 b1",
+             {"a": 3, "a1": 3}),
+    TreeCase("accounts without usage come first", {"b1": 1}, "a1 a2 b2 b1"),
+    TreeCase("children of equal accounts are ranked as siblings", {"a1": 4, "a2": 1, "b1": 3, "b2": 2},
+             "a2 b2 b1 a1"),
+    TreeCase("their usage counts as a part of that of siblings: 4/6 and 2/6, 2/3 and 1/3",
+             {"a1": 4, "a2": 2, "b1": 2, "b2": 1}, "a2 b2 a1 b1", {"a": 2}),
+    TreeCase("a child with a smaller part precedes one with less usage", {"a1": 10, "a2": 2, "b1": 3, "b2": 3},
+             "a2 b1 b2 a1", {"a": 2}),
+    TreeCase("their weights count as parts of those of their own siblings: 3/4, 1/4, 1/2 and 1/2 with equal usage",
+             {"a1": 2, "a2": 2, "b1": 2, "b2": 2}, "a1 b1 b2 a2", {"a1": 3}),
+    TreeCase("equal multiples of the weights of siblings change nothing", {"a1": 3, "a2": 1, "b1": 2, "b2": 2},
+             "a2 b1 b2 a1", {"b1": 5, "b2": 5}),
+    TreeCase("children of parents that differ are not merged", {"a1": 10, "a2": 2, "b1": 4, "b2": 3}, "a2 a1 b2 b1",
+             {"a": 2}),
+    TreeCase("also if all are equal", {"a1": 2, "a2": 3, "b1": 2, "b2": 3}, "a1 b1 a2 b2"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("case", TREES, ids=str)
+def test_rank_of_queues_is_that_of_a_fair_tree(case: TreeCase) -> None:
+    past = {(name, ""): {"cpu": hours} for name, hours in case.used.items()}
+    session = ShareCase(
+        "", [TEN, case.queues()], {}, past=past, arguments={"halfLife": "1h"}, beside=["tree"]
+    ).session()
+    leaves = [each for each in session.queues.values() if each.name in ("a1", "a2", "b1", "b2")]
+    assert " ".join(each.name for each in sorted(leaves, key=session.queue_order_key)) == case.order
 
 
 def test_plugin_that_divides_before_is_reported() -> None:

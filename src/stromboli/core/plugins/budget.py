@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 
 from stromboli.core.config.plugin import Key, Plugin, Victims
 from stromboli.core.model.jobs.job import Job
-from stromboli.core.model.queues.queue import ROOT
+from stromboli.core.model.queues.queue import ancestry
 from stromboli.core.model.reasons import Code, Reason
 from stromboli.core.model.tasks.task import Task
 from stromboli.core.model.usage.budgets import (
@@ -42,7 +42,7 @@ class BudgetPlugin(Plugin):
         self._exhausted: dict[str, BudgetState | None] = {}
         own = {name: self._read(name) for name in session.queues}
         for name in session.queues:
-            for ancestor in (line := self._line(name)):
+            for ancestor in (line := ancestry(session.queues, name)):
                 self._families.setdefault(ancestor, []).append(name)
             self._budgets[name] = [(each, budget) for each in line for budget in own[each]]
         usage = session.snapshot.past_usage
@@ -67,14 +67,6 @@ class BudgetPlugin(Plugin):
         except ValueError as error:
             self._session.warnings.append(f"Queue {queue}: {error}; it has no effect")
             return ()
-
-    def _line(self, queue: str) -> list[str]:
-        """Return a queue and its ancestors that exist."""
-        line: list[str] = []
-        while queue in self._session.queues and queue not in line:
-            line.append(queue)
-            queue = self._session.queues[queue].parent or ROOT
-        return line
 
     def close(self, session: Session) -> None:
         session.budgets = list(self._states.values())

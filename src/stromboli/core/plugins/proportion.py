@@ -69,7 +69,7 @@ def divide_by_usage(
 ) -> NDArray[np.int64]:
     """The same with weights that follow past usage. Every resource is divided for itself."""
     weights = np.array([queue.weight for queue in queues], dtype=np.float64)
-    used = np.array([weighting.used(queue.name) for queue in queues])
+    used = np.array([weighting.used_of_cluster(queue.name) for queue in queues])
     wanted, deserved = np.maximum(np.minimum(requests, limits), guarantees), np.zeros_like(requests)
     for dimension, amount in enumerate(total):
         columns = (used[:, dimension], weighting.strength, wanted[:, dimension], guarantees[:, dimension])

@@ -25,7 +25,8 @@ _NAMES = {
     "segment-topology-required-placement subgroup-name topology topology-preferred-placement "
     "topology-required-placement",
     "run.ai": "reserve_for_gpu_index",
-    "scheduling.stromboli.dev": "allocated-hypernode arrives-after checkpoint-interval discovered-by last-checkpoint "
+    "scheduling.stromboli.dev": "allocated-hypernode arrives-after checkpoint-interval discovered-by half-life "
+    "last-checkpoint "
     "over-quota-weight pod-group pod-name preempt-min-runtime priority-classes received-resource-type "
     "reclaim-min-runtime run-time scheduler selected-node set-aside staleness-grace-period sub-group-hypernodes "
     "user-limits user-weights",

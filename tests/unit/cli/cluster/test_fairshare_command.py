@@ -96,9 +96,12 @@ def test_effective_share_is_that_of_the_formula(k: float, folder: Path) -> None:
 
 
 def test_factor_is_the_usage_for_the_weight(folder: Path) -> None:
-    """Nothing runs, so that it is proportional to the past usage divided by the weight."""
+    """Nothing runs, so that it is proportional to the past usage divided by the weight; below the top, of the parts of
+    both: only one child has used anything.
+    """
     found = shares(folder)
     factors = {key: each["factor"] for key, each in found.items() if each["usage"]}
+    assert factors.pop(("research", None)) == pytest.approx(1 / found["research", None]["normalWeight"])
     expected = {key: found[key]["usage"] / found[key]["weight"] for key in factors}
     ratio = factors["science", None] / expected["science", None]
     assert factors == pytest.approx({key: value * ratio for key, value in expected.items()})

@@ -1,6 +1,6 @@
 """Queues: their limits and shares, and the sums of what each one uses."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from stromboli.core.model.resources.resources import Amounts, Request, add_request
@@ -49,6 +49,15 @@ class Queue:
     @property
     def is_open(self) -> bool:
         return self.state in ("Open", "")
+
+
+def ancestry(queues: Mapping[str, Queue], name: str) -> list[str]:
+    """Return a queue and its ancestors up to the root, as far as they exist. A circle ends where it begins."""
+    line: list[str] = []
+    while name in queues and name not in line:
+        line.append(name)
+        name = queues[name].parent or ROOT
+    return line
 
 
 @dataclass(slots=True, eq=False)

@@ -23,6 +23,8 @@ class UsageWeighting:
     strength: float
     #: Returns the fraction that a queue has used over time of what it shares with its siblings, by resource.
     used: Callable[[str], Vector]
+    #: Returns the fraction of the cluster, for plugins that divide it among all queues without regard to their tree.
+    used_of_cluster: Callable[[str], Vector]
 
 
 def parts(weights: Vector, used: Vector, strength: float) -> Vector:

@@ -98,8 +98,15 @@ class SurplusSharing:
         if not any(named == dimension for named, _ in queue.deserved):
             deserved = min(deserved, amount)
         usable = min(self._requested[share.name][dimension], self._limits[share.name][dimension])
-        used = 0.0 if self._weighting is None else float(self._weighting.used(queue.name)[dimension])
-        return Demand(deserved, usable, self._weights[queue.name], queue.priority, (queue.created, queue.name), used)
+        used, place = self._used(share, dimension), (queue.created, queue.name)
+        return Demand(deserved, usable, self._weights[queue.name], queue.priority, place, used)
+
+    def _used(self, share: QueueShare, dimension: int) -> float:
+        """Return the used fraction of what a queue divides with others: of the cluster, or of its parent's share."""
+        if self._weighting is None:
+            return 0.0
+        used = self._weighting.used if len(share.chain) > 1 else self._weighting.used_of_cluster
+        return float(used(share.name)[dimension])
 
     # -- rules --------------------------------------------------------------------------------------------------
 

@@ -37,7 +37,8 @@ class FairSharePlugin(Plugin):
         self.queue_order_reaches_others = self._levels.has_tree
         if self.arguments.strength:
             self._warn_of_order(session)
-            session.usage_weighting = UsageWeighting(self.arguments.strength, self._levels.used)
+            levels = self._levels
+            session.usage_weighting = UsageWeighting(self.arguments.strength, levels.used, levels.used_of_cluster)
         if self.arguments.per_user:
             self._places = UserOrder(session, measure).places
         if self.arguments.limits_users:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from stromboli.core.model.queues.queue import ROOT, Queue, QueueUsage
+from stromboli.core.model.queues.queue import Queue
 from stromboli.core.model.usage.past_usage import UsageVector
 from stromboli.core.plugins.fairshare.measure import UsageMeasure
 from stromboli.core.session.session import Session
@@ -16,32 +16,52 @@ class QueueLevels:
     def __init__(self, session: Session, measure: UsageMeasure) -> None:
         self._usage = session.ledger.queues
         self._measure = measure
-        #: By queue, what its key is made of.
-        self._steps: dict[str, list[tuple[Callable[[Sequence[int]], float], QueueUsage]]] = {}
-        self._paths = {queue.name: _path(session.queues, queue) for queue in session.queues.values()}
+        #: By queue, the function that returns its key.
+        self._keys: dict[str, Callable[[], tuple[float, ...]]] = {}
+        self._paths = measure.paths
         self.has_tree = any(len(path) > 1 for path in self._paths.values())
         nothing = np.zeros(session.snapshot.size)
         self._past: dict[str, UsageVector] = dict.fromkeys(self._paths, nothing)
-        for name in measure.past.queues:
-            used = measure.past.queue(name)
-            for queue in self._paths.get(name, ()):
+        for name, path in self._paths.items():
+            used = measure.of_queue(name)
+            for queue in path if used.any() else ():
                 self._past[queue.name] = self._past[queue.name] + used
-        self._fractions = {name: measure.fractions(used) for name, used in self._past.items()}
+        self._fractions = {name: measure.fractions(name, used) for name, used in self._past.items()}
+        #: By queue, the weight of one of its children that has the usage and the weight of all of them.
+        self._units = self._units_of_children() if self.has_tree else {}
+
+    def _units_of_children(self) -> dict[str, float]:
+        """Relate the usage of children to that of their siblings: children of different parents of equal rank compare.
+        Sums are those at the beginning of the cycle, so that placements change the rank of the queue alone.
+        """
+        used, weights = dict[str, float](), dict[str, int]()
+        for name, path in self._paths.items():
+            if len(path) > 1:
+                parent, level = path[-2].name, self._measure.level(self._fractions[name])
+                used[parent] = used.get(parent, 0.0) + level.at(self._usage[name].allocated)
+                weights[parent] = weights.get(parent, 0) + self.weight(path[-1])
+        return {parent: (amount or 1.0) / weights[parent] for parent, amount in used.items()}
 
     def key(self, queue: Queue) -> tuple[float, ...]:
         """Return the priority of the queue, and the usage of its ancestors and its own divided by their weights, from
-        the top of the tree down.
+        the top of the tree down; below the top, both are parts of the sums over all siblings.
         """
-        steps = self._steps.get(queue.name)
-        if steps is None:
-            steps = self._steps[queue.name] = [
-                (self._measure.level(self._fractions[each.name], self.weight(each)).at, self._usage[each.name])
-                for each in self._paths[queue.name]
-            ]
+        key = self._keys.get(queue.name)
+        if key is None:
+            key = self._keys[queue.name] = self._key_of(queue)
+        return key()
+
+    def _key_of(self, queue: Queue) -> Callable[[], tuple[float, ...]]:
+        path = self._paths[queue.name]
+        units = (1.0, *[self._units[parent.name] for parent in path[:-1]])
+        steps = [
+            (self._measure.level(self._fractions[each.name], self.weight(each) * unit).at, self._usage[each.name])
+            for each, unit in zip(path, units, strict=True)
+        ]
+        first, (at, usage) = -queue.priority, steps[0]
         if len(steps) == 1:
-            at, usage = steps[0]
-            return -queue.priority, at(usage.allocated)
-        return -queue.priority, *[at(usage.allocated) for at, usage in steps]
+            return lambda: (first, at(usage.allocated))
+        return lambda: (first, *[at(usage.allocated) for at, usage in steps])
 
     @staticmethod
     def weight(queue: Queue) -> int:
@@ -55,6 +75,10 @@ class QueueLevels:
         """Return what a queue with its descendants has used."""
         return self._past[name]
 
+    def used_of_cluster(self, name: str) -> UsageVector:
+        """Return the fraction of the cluster that a queue with its descendants has used."""
+        return self._fractions[name]
+
     def used(self, name: str) -> UsageVector:
         """Return the fraction that a queue has used: of the cluster at the top, below of what its parent has used."""
         path = self._paths[name]
@@ -62,11 +86,3 @@ class QueueLevels:
             return self._fractions[name]
         of_parent = self._fractions[path[-2].name]
         return self._fractions[name] / np.where(of_parent > 0, of_parent, np.inf)
-
-
-def _path(queues: Mapping[str, Queue], queue: Queue) -> tuple[Queue, ...]:
-    """Return the queue with its ancestors, the highest first. A circle ends where it begins."""
-    path = [queue]
-    while (parent := queues.get(path[-1].parent)) is not None and parent not in path and parent.name != ROOT:
-        path.append(parent)
-    return tuple(reversed(path))

@@ -14,7 +14,7 @@ from stromboli.core.model.usage.weighting import parts
 from stromboli.core.plugins.fairshare.arguments import FairShareArguments
 from stromboli.core.plugins.fairshare.measure import UsageMeasure
 from stromboli.core.plugins.fairshare.queue_levels import QueueLevels
-from stromboli.core.plugins.fairshare.user_order import held_by_users, user_weights
+from stromboli.core.plugins.fairshare.user_order import held_by_users, rank_of, user_weights
 from stromboli.core.session.session import Session
 
 
@@ -45,7 +45,7 @@ class ShareReport:
         return path[-2].name if len(path) > 1 else ""
 
     def _most_used(self) -> str:
-        used = self._measure.billed(self._measure.fractions(self._measure.past.total))
+        used = self._measure.billed(self._measure.total)
         return self._session.axis.names[max(used, key=used.__getitem__)] if any(used.values()) else ""
 
     def _of_siblings(self, queues: Sequence[Queue]) -> Iterator[FairShare]:
@@ -57,13 +57,13 @@ class ShareReport:
             past = levels.past(queue.name)
             yield FairShare(
                 queue.name, None, len(levels.path(queue.name)) - 1, weight, weight / float(weights.sum()),
-                self._named(past), measure.past_level(measure.fractions(past)),
+                self._named(past), measure.past_level(measure.fractions(queue.name, past)),
                 {axis.names[d]: float(found[number]) for d, found in effective.items()}, levels.key(queue)[-1],
             )  # fmt: skip
 
     def _of_users(self, queues: Iterable[Queue]) -> Mapping[str, Sequence[FairShare]]:
         weights = {queue.name: user_weights(self._session, queue) for queue in queues}
-        users = {name: {*self._measure.past.users_of(name), *own} for name, own in weights.items()}
+        users = {name: {*self._measure.users_of(name), *own} for name, own in weights.items()}
         for job in self._session.jobs.values():
             if job.spec.queue in users and (any(job.allocated) or job.pending_count):
                 users[job.spec.queue].add(job.spec.user)
@@ -78,11 +78,11 @@ class ShareReport:
         held: Mapping[tuple[str, str], Sequence[int]],
     ) -> Iterator[FairShare]:
         measure, depth = self._measure, len(self._levels.path(queue)) - 1
-        whole = sum(weights.get(user, 1.0) for user in users)
+        whole = sum(weights.get(user, 1.0) for user in users) or 1.0
         for user in users:
-            weight, past = weights.get(user, 1.0), measure.past.user(queue, user)
-            fractions = measure.fractions(past)
-            factor = measure.level(fractions).at(held[queue, user]) / weight
+            weight, past = weights.get(user, 1.0), measure.of_user(queue, user)
+            fractions = measure.fractions(queue, past)
+            factor = rank_of(measure.level(fractions).at(held[queue, user]), weight)
             yield FairShare(
                 queue, user, depth, weight, weight / whole, self._named(past), measure.past_level(fractions), {}, factor
             )

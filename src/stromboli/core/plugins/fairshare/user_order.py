@@ -7,7 +7,8 @@ what start-time fair queueing calls a start tag. So no decision has to be taken 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from operator import add, sub
+from math import inf
+from operator import sub
 
 from stromboli.core.model.jobs.job import Job
 from stromboli.core.model.queues.queue import Queue
@@ -32,32 +33,36 @@ class UserOrder:
         for name, users in shared.items():
             weights = user_weights(session, session.queues[name])
             for user, jobs in users.items():
-                level = measure.level(measure.fractions(measure.past.user(name, user)))
+                level = measure.level(measure.fractions(name, measure.of_user(name, user)))
                 self._place(jobs, level.at(allocated[name, user]), weights.get(user, 1.0))
 
     def _place(self, jobs: list[Job], level: float, weight: float) -> None:
         jobs.sort(key=_age)
         known, places = dict[tuple[int, ...], float](), self.places
         for job in jobs:
-            places[job.spec.key] = level / weight
-            missing = tuple(map(sub, job.requested, job.allocated))
+            places[job.spec.key] = rank_of(level, weight)
+            allocated = job.allocated
+            missing = tuple(map(sub, job.requested, allocated) if any(allocated) else job.requested)
             more = known.get(missing)
             if more is None:
                 more = known[missing] = self._measure.of_amounts(missing)
             level += more
 
 
+def rank_of(level: float, weight: float) -> float:
+    """Return usage divided by a weight; of weight 0, the last place."""
+    return level / weight if weight else inf
+
+
 def held_by_users(session: Session, queues: Mapping[str, Iterable[str]]) -> dict[tuple[str, str], list[int]]:
     """Return what these users hold in these queues."""
-    size = session.snapshot.size
-    allocated = {(name, user): [0] * size for name, users in queues.items() for user in users}
+    held = {(name, user): [[0] * session.snapshot.size] for name, users in queues.items() for user in users}
     for job in session.jobs.values():
         if any(job.allocated):
-            where = job.spec.queue, job.spec.user
-            held = allocated.get(where)
-            if held is not None:
-                allocated[where] = list(map(add, held, job.allocated))
-    return allocated
+            of_user = held.get((job.spec.queue, job.spec.user))
+            if of_user is not None:
+                of_user.append(job.allocated)
+    return {where: [sum(column) for column in zip(*amounts, strict=True)] for where, amounts in held.items()}
 
 
 def user_weights(session: Session, queue: Queue) -> dict[str, float]:
