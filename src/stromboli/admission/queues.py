@@ -13,6 +13,7 @@ from stromboli.cluster.objects.queues import misplaced, queue_of
 from stromboli.core.model.queues.queue import HIERARCHY, HIERARCHY_WEIGHTS, ROOT, Queue
 from stromboli.core.model.resources.resources import Request, ResourceAxis
 from stromboli.core.model.usage.budgets import BUDGETS, budgets_of
+from stromboli.core.model.usage.queue_annotations import HALF_LIFE, USER_LIMITS, USER_WEIGHTS, annotation_problems
 
 #: Maximum depth of the tree.
 MAX_LEVELS = 64
@@ -41,6 +42,7 @@ def review_queue(queue: kube.KubeQueue, facts: Facts) -> AdmissionVerdict:
         _hierarchy(queue),
         _classes(queue),
         _budgets(queue),
+        _users(entry),
     )
 
 
@@ -50,6 +52,19 @@ def _budgets(queue: kube.KubeQueue) -> AdmissionVerdict:
     except ValueError as error:
         return refused(Violation(f"metadata.annotations: {error}"))
     return GOOD
+
+
+_EXAMPLES = {
+    HALF_LIFE: "write a duration such as 72h, or 0s for no decay, on a queue below the root",
+    USER_WEIGHTS: "write weights such as ana=3,ben=1",
+    USER_LIMITS: "write limits such as ana: cpu=8, nvidia.com/gpu=4; *: cpu=2",
+}
+
+
+def _users(entry: Queue) -> AdmissionVerdict:
+    """Annotations about users and past usage: the scheduler ignores invalid ones, and limits would have no effect."""
+    problems = annotation_problems(entry.annotations, entry.name == ROOT or entry.parent in ("", ROOT))
+    return GOOD.plus(*(invalid(f"metadata.annotations[{key}]", problem, _EXAMPLES[key]) for key, problem in problems))
 
 
 def review_deletion(name: str, facts: Facts, policy: AdmissionPolicy) -> AdmissionVerdict:

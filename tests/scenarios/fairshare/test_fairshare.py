@@ -14,8 +14,7 @@ from stromboli.core.config.configuration_errors import ConfigurationError
 from stromboli.core.model.reasons import Code
 from stromboli.core.model.usage.ledger import UsageLedger
 from stromboli.core.model.usage.past_usage import Account
-from stromboli.core.plugins.fairshare.user_limits import USER_LIMITS
-from stromboli.core.plugins.fairshare.user_order import USER_WEIGHTS
+from stromboli.core.model.usage.queue_annotations import USER_LIMITS, USER_WEIGHTS
 from stromboli.core.session.program import Program
 from stromboli.core.session.session import Session
 from stromboli.planner.virtual_cluster import PlannedCluster
@@ -157,6 +156,14 @@ OF_USERS = [
               arguments={**USERS, "halfLife": "1h"}),
     ShareCase("weights of users", [*ANA_AND_BEN, queue("default", annotations={USER_WEIGHTS: "ana=3, ben=1"})],
               {"ana": 3, "ben": 1}, arguments=USERS),
+    ShareCase("users of weight 0 come last, whatever others have used",
+              [*ANA_AND_BEN, queue("default", annotations={USER_WEIGHTS: "ana=0"})], {"ben": 4},
+              past={("default", "ben"): {"cpu": 40}}, arguments=USERS),
+    ShareCase("but get what others leave", [FOUR, jobs(4, user="ana"), jobs(1, user="ben", after=1),
+              queue("default", annotations={USER_WEIGHTS: "ana=0"})], {"ana": 3, "ben": 1}, arguments=USERS),
+    ShareCase("among themselves in the order of their jobs",
+              [*ANA_AND_BEN, queue("default", annotations={USER_WEIGHTS: "ana=0,ben=0"})], {"ana": 4},
+              past={("default", "ana"): {"cpu": 40}}, arguments=USERS),
     ShareCase("what a user holds counts",
               [node("a", 6), running("aa", name="held", notes={USER: "ana"}, queue="default"), jobs(4, user="ana"),
                jobs(4, user="ben", after=1)], {"ana": 1, "ben": 3}, arguments=USERS),
@@ -193,6 +200,16 @@ LIMITS = [
               {"ana": 1, "ben": 4}, arguments=LIMITED),
     ShareCase("another queue has no part in it", [*EIGHT, queue("other", annotations={USER_LIMITS: "*: cpu=1"})],
               {"ana": 4, "ben": 4}, arguments=LIMITED),
+    ShareCase("a limit in an ancestor counts what users hold in all queues below it",
+              [node("a", 10), TREE[1:], queue("east", annotations={USER_LIMITS: "*: cpu=3"}),
+               running("aa", name="held", notes={USER: "ana"}, queue="two"), jobs(4, "one", user="ana"),
+               jobs(4, "one", user="eve"), jobs(4, "three", user="ben")],
+              {"ana": 1, "eve": 3, "ben": 4}, arguments=LIMITED),
+    ShareCase("of the limits of a queue and its ancestors the smallest counts",
+              [node("a", 10), TREE[1:4], queue("root", annotations={USER_LIMITS: "*: cpu=3"}),
+               queue("three", parent="west", annotations={USER_LIMITS: "*: cpu=4; ben: cpu=2"}),
+               queue("east"), jobs(4, "one", user="ana"), jobs(4, "three", user="ben")],
+              {"ana": 3, "ben": 2}, arguments=LIMITED),
     ShareCase("jobs of unknown users are not limited", [node("a", 8), jobs(4), limits("*: cpu=1")], {"default": 4},
               arguments=LIMITED),
     ShareCase("an unknown resource limits nothing", [*EIGHT, limits("*: example.com/thing=0")], {"ana": 4, "ben": 4},
@@ -283,12 +300,12 @@ def test_plugin_that_divides_before_is_reported() -> None:
     ]
 
 
-@pytest.mark.parametrize("weights", ["ana", "ana=much", "ana=0", "=3"])
+@pytest.mark.parametrize("weights", ["ana", "ana=much", "ana=-1", "ana=nan", "=3"])
 def test_invalid_weight_of_a_user_is_reported(weights: str) -> None:
     world = [*ANA_AND_BEN, queue("default", annotations={USER_WEIGHTS: weights})]
     session = ShareCase("", world, {}, arguments=USERS).session()
     assert session.warnings == [
-        f"Queue default: annotation {USER_WEIGHTS}: expected user=weight with a weight above 0, got {weights!r}; "
+        f"Queue default: annotation {USER_WEIGHTS}: expected user=weight with a weight of at least 0, got {weights!r}; "
         f"it is ignored"
     ]
 

@@ -16,6 +16,7 @@ from stromboli.core.model.devices.gpu_fractions import FRACTION
 from stromboli.core.model.devices.shared_devices import GPU_INDEX
 from stromboli.core.model.nodes.numa import PROCESSORS
 from stromboli.core.model.usage.budgets import BUDGETS
+from stromboli.core.model.usage.queue_annotations import HALF_LIFE, USER_LIMITS, USER_WEIGHTS
 from stromboli.kube.objects.kinds import as_type
 from tests.unit.admission.requests import ADMINISTRATOR, ALICE, CONTROLLER, FACTS, POLICY, WIDE, Document, pod, request
 from tests.unit.admission.requests import queue as world_queue
@@ -146,6 +147,17 @@ SENSE = [
     Case("a budget", "Queue", queue({BUDGETS: '[{"resource": "cpu", "hours": 5}]'})),
     Case("a budget without hours", "Queue", queue({BUDGETS: '[{"resource": "cpu"}]'}),
          f"metadata.annotations: annotation {BUDGETS}: Object missing required field `hours`"),
+    Case("users and a half-life", "Queue",
+         queue({HALF_LIFE: "72h", USER_WEIGHTS: "ana=3,ben=1",
+                USER_LIMITS: "system:serviceaccount:a:b: cpu=2; *: cpu=1"})),
+    Case("an invalid half-life", "Queue", queue({HALF_LIFE: "soon"}),
+         f"metadata.annotations[{HALF_LIFE}]: 'soon' is not a duration; write one such as 90s, 30m or 1h30m; write a"),
+    Case("a half-life below the top", "Queue", queue({HALF_LIFE: "72h"}, parent="science"),
+         f"metadata.annotations[{HALF_LIFE}]: the half-life of a tree of queues is that of its top queue"),
+    Case("an invalid weight of a user", "Queue", queue({USER_WEIGHTS: "ana=3, ben"}),
+         f"metadata.annotations[{USER_WEIGHTS}]: expected user=weight with a weight of at least 0, got 'ben'; write"),
+    Case("an invalid limit of a user", "Queue", queue({USER_LIMITS: "ana: cpu=2; ben: cpu"}),
+         f"metadata.annotations[{USER_LIMITS}]: ben: expected resource=amount, got 'cpu'; write limits such as ana"),
     Case("a hypernode", "HyperNode", hyper_node(nodes(regexMatch={"pattern": "^a-[0-9]+$"}))),
     Case("members that do not exist yet", "HyperNode", hyper_node(nodes(exactMatch={"name": "not-there"}))),
     Case("no tier", "HyperNode", hyper_node(tier=None), "spec.tier: must be a number that is not negative; write 0"),

@@ -12,11 +12,9 @@ from operator import sub
 
 from stromboli.core.model.jobs.job import Job
 from stromboli.core.model.queues.queue import Queue
+from stromboli.core.model.usage.queue_annotations import USER_WEIGHTS, user_weights_in
 from stromboli.core.plugins.fairshare.measure import UsageMeasure
 from stromboli.core.session.session import Session
-
-#: The annotation of a queue with the weights of its users: `ana=3,ben=1`; others have 1.
-USER_WEIGHTS = "scheduling.stromboli.dev/user-weights"
 
 
 class UserOrder:
@@ -67,19 +65,10 @@ def held_by_users(session: Session, queues: Mapping[str, Iterable[str]]) -> dict
 
 def user_weights(session: Session, queue: Queue) -> dict[str, float]:
     """Return the weights of the annotation of a queue; invalid ones are left out with a warning."""
-    weights = dict[str, float]()
-    for part in filter(None, map(str.strip, queue.annotations.get(USER_WEIGHTS, "").split(","))):
-        user, _, text = part.rpartition("=")
-        try:
-            weights[user.strip()] = float(text)
-        except ValueError:
-            weights[user.strip()] = 0.0
-        if not user or not 0 < weights[user.strip()] < 1e6:
-            weights.pop(user.strip(), None)
-            session.warnings.append(
-                f"Queue {queue.name}: annotation {USER_WEIGHTS}: expected user=weight with a weight above 0, "
-                f"got {part[:64]!r}; it is ignored"
-            )
+    weights, problems = user_weights_in(queue.annotations.get(USER_WEIGHTS, ""))
+    session.warnings += (
+        f"Queue {queue.name}: annotation {USER_WEIGHTS}: {problem}; it is ignored" for problem in problems
+    )
     return weights
 
 
