@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from stromboli.core.plugins.capacity.fair_shares import Demand, fair_shares
 from stromboli.planner.plan import SchedulingPlan
-from tests.scenarios.kai.situation import Situation, job, nodes, queue
+from tests.scenarios.kai.situation import Situation, job, nodes, nominated, queue
 from tests.testing.cases.case import flattened, key_of
 from tests.testing.manifests.builders import GPU, Manifest
 from tests.testing.random_clusters.effort import examples
@@ -148,16 +148,6 @@ def test_queues_keep_what_they_deserve_and_their_limits(world: QuotaWorld) -> No
         before = held(manifests)
         assert all(amount <= max(world.limits[name], before[name]) for name, amount in held(after).items())
         manifests = after
-
-
-def nominated(manifests: list[Manifest], plan: SchedulingPlan) -> list[Manifest]:
-    """The objects with the nominations that the scheduler writes."""
-    return [
-        {**each, "status": {**each["status"], "nominatedNodeName": plan.pipelined[key_of(each)]}}
-        if each["kind"] == "Pod" and key_of(each) in plan.pipelined
-        else each
-        for each in manifests
-    ]
 
 
 @examples(60)

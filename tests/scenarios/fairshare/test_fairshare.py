@@ -15,12 +15,13 @@ from stromboli.core.model.reasons import Code
 from stromboli.core.model.usage.ledger import UsageLedger
 from stromboli.core.model.usage.past_usage import Account
 from stromboli.core.model.usage.queue_annotations import USER_LIMITS, USER_WEIGHTS
+from stromboli.core.session.decision_records import DecisionRecords
 from stromboli.core.session.program import Program
 from stromboli.core.session.session import Session
 from stromboli.planner.virtual_cluster import PlannedCluster
 from stromboli.workloads.users import USER
 from tests.testing.cases.case import BUILT_IN, configuration, flattened, objects, plugin
-from tests.testing.manifests.builders import Manifest, gang, node, queue, running
+from tests.testing.manifests.builders import Manifest, gang, node, priority_class, queue, running
 
 HOUR = 3600.0
 ALLOCATE, RECLAIM = "enqueue, allocate, backfill", "enqueue, allocate, reclaim"
@@ -58,14 +59,15 @@ class ShareCase:
     def __str__(self) -> str:
         return self.name
 
-    def session(self) -> Session:
+    def session(self, records: DecisionRecords | None = None) -> Session:
         text = configuration(
-            plugin("gang", enableReclaimable=False), plugin("fairshare", self.arguments, **self.switches),
+            plugin("gang", enableReclaimable=False, enablePreemptable=False),
+            plugin("fairshare", self.arguments, **self.switches),
             *[PLUGINS_BESIDE.get(name, name) for name in self.beside], "predicates", actions=self.actions,
         )  # fmt: skip
         world = PlannedCluster(objects(flattened(self.world)), Program(parse_configuration(text, BUILT_IN), BUILT_IN))
         world._cluster.past_usage = self._ledger(world._now)
-        return world.decide()
+        return world.decide(records)
 
     def _ledger(self, now: float) -> UsageLedger:
         ledger = UsageLedger()
@@ -177,6 +179,77 @@ OF_USERS = [
               arguments=USERS),
 ]  # fmt: skip
 
+PREEMPT, EVICTING = {**USERS, "preemptUsers": True}, "enqueue, allocate, preempt"
+
+
+def held(places: str, user: str, name: str = "held", **facts: Any) -> list[Manifest]:
+    """A job of a user that runs, of one pod or an elastic one."""
+    return running(places, name=name, notes={USER: user}, queue="default", **facts)
+
+
+def held_alone(number: int, user: str, **facts: Any) -> list[list[Manifest]]:
+    return [held("a", user, f"{user}-old-{index}", minimum=1, **facts) for index in range(number)]
+
+
+FULL = [FOUR, held_alone(4, "ana"), jobs(4, user="ben", after=1)]
+PREEMPTED = [
+    ShareCase("users evict nothing without preemptUsers", FULL, {}, arguments=USERS, actions=EVICTING),
+    ShareCase("a user who filled the queue gives way to another up to a fair part", FULL, {}, arguments=PREEMPT,
+              actions=EVICTING, evicted={"ana-old": 2}),
+    ShareCase("also after a heavy past of the user who filled it", FULL, {}, past={("default", "ana"): {"cpu": 4}},
+              arguments=PREEMPT, actions=EVICTING, evicted={"ana-old": 2}),
+    ShareCase("but not to a user who used more in the past", FULL, {}, past={("default", "ben"): {"cpu": 40}},
+              arguments=PREEMPT, actions=EVICTING),
+    ShareCase("nothing happens at equal parts",
+              [FOUR, held_alone(2, "ana"), held_alone(2, "ben"), jobs(2, user="ana"), jobs(2, user="ben")], {},
+              arguments=PREEMPT, actions=EVICTING),
+    ShareCase("an odd place stays where it is",
+              [node("a", 5), held_alone(3, "ana"), held_alone(2, "ben"), jobs(2, user="ben")], {},
+              arguments=PREEMPT, actions=EVICTING),
+    ShareCase("three users: those beyond their part give way, others do not",
+              [node("a", 6), held_alone(4, "ana"), held_alone(2, "ben"), jobs(4, user="eve")], {},
+              arguments=PREEMPT, actions=EVICTING, evicted={"ana-old": 2}),
+    ShareCase("what a user does not want is shared by the others",
+              [node("a", 6), held_alone(5, "ana"), held_alone(1, "ben"), jobs(4, user="eve")], {},
+              arguments=PREEMPT, actions=EVICTING, evicted={"ana-old": 2}),
+    ShareCase("parts follow the weights of users",
+              [*FULL, queue("default", annotations={USER_WEIGHTS: "ana=3,ben=1"})], {},
+              arguments=PREEMPT, actions=EVICTING, evicted={"ana-old": 1}),
+    ShareCase("users of weight 0 give way altogether",
+              [*FULL, queue("default", annotations={USER_WEIGHTS: "ana=0"})], {},
+              arguments=PREEMPT, actions=EVICTING, evicted={"ana-old": 4}),
+    ShareCase("and preempt no user", [*FULL, queue("default", annotations={USER_WEIGHTS: "ben=0"})], {},
+              arguments=PREEMPT, actions=EVICTING),
+    ShareCase("nor each other", [*FULL, queue("default", annotations={USER_WEIGHTS: "ana=0,ben=0"})], {},
+              arguments=PREEMPT, actions=EVICTING),
+    ShareCase("jobs of higher priority do not give way",
+              [priority_class("high", 100), FOUR, held_alone(4, "ana", priority="high"), jobs(4, user="ben", after=1)],
+              {},
+              arguments=PREEMPT, actions=EVICTING),
+    ShareCase("nor do pods that may not be preempted",
+              [FOUR, held_alone(4, "ana", labels={"volcano.sh/preemptable": "false"}), jobs(4, user="ben", after=1)],
+              {},
+              arguments=PREEMPT, actions=EVICTING),
+    ShareCase("a gang is not evicted if its user would have less than a fair part",
+              [FOUR, held("aaaa", "ana", minimum=4), jobs(4, user="ben", after=1)], {},
+              arguments=PREEMPT, actions=EVICTING),
+    ShareCase("but one of two gangs is",
+              [FOUR, held("aa", "ana", "ana-old-0", minimum=2), held("aa", "ana", "ana-old-1", minimum=2),
+               jobs(2, user="ben", after=1)], {}, arguments=PREEMPT, actions=EVICTING, evicted={"ana-old": 2}),
+    ShareCase("and spare members of an elastic job",
+              [FOUR, held("aaaa", "ana", minimum=1), jobs(4, user="ben", after=1)], {},
+              arguments=PREEMPT, actions=EVICTING, evicted={"held": 2}),
+    ShareCase("a gang that exceeds the part of its user gets nothing",
+              [FOUR, held_alone(4, "ana"), gang(3, name="ben-0", queue="default", notes={USER: "ben"})], {},
+              arguments=PREEMPT, actions=EVICTING),
+    ShareCase("a gang within the part of its user gets all of it",
+              [FOUR, held_alone(4, "ana"), gang(2, name="ben-0", queue="default", notes={USER: "ben"})], {},
+              arguments=PREEMPT, actions=EVICTING, evicted={"ana-old": 2}),
+    ShareCase("users of another queue have no part in it",
+              [FOUR, queue("other"), held_alone(4, "ana"), jobs(4, "other", user="ben", after=1)], {},
+              arguments=PREEMPT, actions=EVICTING),
+]  # fmt: skip
+
 LIMITED = {"limitUsers": True}
 
 
@@ -227,7 +300,7 @@ def owner(key: str) -> str:
     return key.partition("/")[2].rpartition("-")[0] or key.partition("/")[2]
 
 
-@pytest.mark.parametrize("case", [*QUEUES, *OF_USERS, *LIMITS], ids=str)
+@pytest.mark.parametrize("case", [*QUEUES, *OF_USERS, *PREEMPTED, *LIMITS], ids=str)
 def test_fairshare(case: ShareCase) -> None:
     decisions = case.session().decisions
     bound = Counter(owner(placement.job) for statement in decisions.binds for placement in statement)
@@ -288,6 +361,41 @@ def test_rank_of_queues_is_that_of_a_fair_tree(case: TreeCase) -> None:
     ).session()
     leaves = [each for each in session.queues.values() if each.name in ("a1", "a2", "b1", "b2")]
     assert " ".join(each.name for each in sorted(leaves, key=session.queue_order_key)) == case.order
+
+
+def test_eviction_for_another_user_is_explained() -> None:
+    records = DecisionRecords()
+    ShareCase("", FULL, {}, arguments=PREEMPT, actions=EVICTING).session(records)
+    decisive = [each for record in records.evictions.values() for each in record.allowed_by if each.is_decisive]
+    assert {(each.plugin, each.right) for each in decisive} == {
+        ("fairshare", "user ana holds more than a fair part of queue default, and user ben less")
+    }
+
+
+@pytest.mark.parametrize(
+    ("world", "detail"),
+    [
+        ([FOUR, held_alone(4, "ben"), jobs(2, user="ben")], "it is of the same user ben"),
+        (
+            [FOUR, held_alone(2, "ana"), jobs(4, user="ben"), held_alone(2, "ben")],
+            "without it, user ana would hold less than a fair part of queue default, or less than user ben with the "
+            "new pod",
+        ),
+        (
+            [priority_class("high", 100), FOUR, held_alone(4, "ana", priority="high"), jobs(2, user="ben")],
+            "priority 100 is above 0",
+        ),
+    ],
+)
+def test_user_who_may_not_preempt_gets_a_reason(world: Sequence[object], detail: str) -> None:
+    session = ShareCase("", world, {}, arguments=PREEMPT, actions=EVICTING).session()
+    reasons = " ".join(session.statuses["default/ben-1"].sentences)
+    assert detail in reasons
+
+
+def test_preempting_users_who_do_not_share_the_queue_are_reported() -> None:
+    session = ShareCase("", FULL, {}, arguments={"preemptUsers": True}, actions=EVICTING).session()
+    assert session.warnings == ["plugin fairshare: preemptUsers has no effect without perUser"]
 
 
 def test_plugin_that_divides_before_is_reported() -> None:

@@ -159,3 +159,13 @@ def _pod_after(manifest: Manifest, plan: SchedulingPlan, devices: Mapping[str, M
         return manifest
     status = {"phase": "Running" if "nodeName" in spec else "Pending"}
     return {**manifest, "spec": spec, "status": status, "metadata": {**metadata, "annotations": annotations}}
+
+
+def nominated(manifests: list[Manifest], plan: SchedulingPlan) -> list[Manifest]:
+    """The objects with the nominations that the scheduler writes."""
+    return [
+        {**each, "status": {**each["status"], "nominatedNodeName": plan.pipelined[key_of(each)]}}
+        if each["kind"] == "Pod" and key_of(each) in plan.pipelined
+        else each
+        for each in manifests
+    ]

@@ -133,6 +133,8 @@ class Plugin:
     queue_order_reaches_others: bool = False
     #: Whether keys of `queue_order` never decrease as long as no queue loses anything.
     queue_order_only_grows: bool = False
+    #: Whether victims depend on the user of the preemptor's job.
+    distinguishes_users: bool = False
     #: Whether preempt and reclaim also serve members above the minimum of their job.
     serves_beyond_minimum: bool = False
     #: Whether allocate serves all queues once more, with `session.lending`, when every queue has its share.

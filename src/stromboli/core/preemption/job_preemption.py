@@ -47,6 +47,7 @@ class Preemption:
         records = session.records
         self._report = None if records is None else EvictionReport(self._failures, records)
         self._exchange = PlanExchange(session, rules, self._pool, self._builder)
+        self._distinguishes_users = session.distinguishes_users
         self._rankings: dict[RankingKey, NodeRanking] = {}
         self._used: set[RankingKey] = set()
         #: By kind of need, the smallest number of tasks that failed, and the failure.
@@ -71,7 +72,10 @@ class Preemption:
         return False
 
     def _need(self, job: Job, tasks: Sequence[Task]) -> RankingKey:
-        return need_key(job, tasks, is_own=bool(self._rules.thrash_guard))
+        return self._user_of(job), *need_key(job, tasks, is_own=bool(self._rules.thrash_guard))
+
+    def _user_of(self, job: Job) -> str:
+        return job.spec.user if self._distinguishes_users else ""
 
     def preempt_for_task(self, job: Job, task: Task) -> bool:
         """Preempt for one task of a job that runs without it."""
@@ -311,14 +315,14 @@ class Preemption:
         return [self._ranking(task, (domain.name, place, by_victims_alone), inside) for place, inside in groups]
 
     def _ranking(self, task: Task, where: tuple[str, int, bool], inside: Mask | None) -> NodeRanking:
-        """The ranking for this kind of preemptor. Plugins may distinguish preemptors by queue, priorities, class, and
-        what their job holds; each member of a job is ranked with what the job holds at the time.
+        """The ranking for this kind of preemptor. Plugins may distinguish preemptors by queue, priorities, class, user,
+        and what their job holds; each member of a job is ranked with what the job holds at the time.
         """
         job = self._session.jobs[task.job]
         spec = job.spec
         own = spec.key if len(job.tasks) > 1 or self._rules.thrash_guard else ""
         priorities = spec.priority, task.priority, task.priority_in_job
-        ranking_key = spec.queue, *priorities, task.task_class.number, own, *where
+        ranking_key = spec.queue, *priorities, task.task_class.number, own, self._user_of(job), *where
         ranking = self._rankings.get(ranking_key)
         if ranking is None:
             ranking = NodeRanking(self._session, self._pool, task, inside, by_victims_alone=where[-1])

@@ -81,6 +81,11 @@ class Questions:
         return all(plugin.queue_order_only_grows for plugin in far)
 
     @property
+    def distinguishes_users(self) -> bool:
+        """Report whether a plugin selects victims by the user of the preemptor's job."""
+        return any(plugin.distinguishes_users for plugin in self.program.plugins.values())
+
+    @property
     def serves_beyond_minimum(self) -> bool:
         """Report whether a plugin lets preempt and reclaim serve members above the minimum of their job."""
         return any(plugin.serves_beyond_minimum for plugin in self.program.plugins.values())

@@ -34,7 +34,9 @@ class FairShareArguments(Arguments):
         minimum=0,
     )  # fmt: skip
     per_user: bool = Argument("perUser", False, "Whether users share their queue.")
-
+    preempt_users: bool = Argument(
+        "preemptUsers", False, "Whether `preempt` evicts pods of users beyond their part of the queue for the others."
+    )
     limits_users: bool = Argument("limitUsers", False, "Whether the limits of users in annotations of queues apply.")
     groups: Mapping[str, tuple[str, ...]] = PrefixArgument(
         "group.<name>", "", "The users of a group, separated by commas.", parse=_names

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from stromboli.core.config.plugin import Allowance, Event, Key, Plugin
+from collections.abc import Sequence
+
+from stromboli.core.config.plugin import Allowance, Event, Key, Plugin, Victims
 from stromboli.core.model.jobs.job import Job
 from stromboli.core.model.queues.queue import Queue
+from stromboli.core.model.tasks.task import Task
 from stromboli.core.model.tasks.task_class import TaskClass
 from stromboli.core.model.usage.weighting import UsageWeighting
 from stromboli.core.plugins.fairshare.arguments import FairShareArguments
@@ -13,6 +16,7 @@ from stromboli.core.plugins.fairshare.queue_levels import QueueLevels
 from stromboli.core.plugins.fairshare.shares import ShareReport
 from stromboli.core.plugins.fairshare.user_limits import UserLimits
 from stromboli.core.plugins.fairshare.user_order import UserOrder
+from stromboli.core.plugins.fairshare.user_preemption import UserPreemption
 from stromboli.core.session.session import Session
 
 #: The plugins that divide resources among queues.
@@ -27,8 +31,14 @@ class FairSharePlugin(Plugin):
 
     def unused_extension_points(self) -> frozenset[str]:
         of_users = () if self.arguments.per_user else ("job_order",)
-        of_limits = () if self.arguments.limits_users else ("allocatable", "on_allocate", "on_deallocate")
-        return frozenset((*of_users, *of_limits))
+        of_limits = () if self.arguments.limits_users else ("allocatable",)
+        of_preemption = () if self._users_preempt else ("preemptable",)
+        counted = () if self.arguments.limits_users or self._users_preempt else ("on_allocate", "on_deallocate")
+        return frozenset((*of_users, *of_limits, *of_preemption, *counted))
+
+    @property
+    def _users_preempt(self) -> bool:
+        return self.arguments.per_user and self.arguments.preempt_users
 
     def open(self, session: Session) -> None:
         measure = UsageMeasure(session, self.arguments)
@@ -41,8 +51,12 @@ class FairSharePlugin(Plugin):
             session.usage_weighting = UsageWeighting(self.arguments.strength, levels.used, levels.used_of_cluster)
         if self.arguments.per_user:
             self._places = UserOrder(session, measure).places
-        if self.arguments.limits_users:
-            self._session, self._limits = session, UserLimits(session, self.arguments.groups)
+        self.distinguishes_users = self._users_preempt
+        if self.arguments.preempt_users and not self.arguments.per_user:
+            session.warnings.append("plugin fairshare: preemptUsers has no effect without perUser")
+        self._preemption = UserPreemption(session, measure) if self._users_preempt else None
+        self._limits = UserLimits(session, self.arguments.groups) if self.arguments.limits_users else None
+        self._session = session
 
     def _warn_of_order(self, session: Session) -> None:
         """Plugins before this one in the file have divided the resources already."""
@@ -67,14 +81,32 @@ class FairSharePlugin(Plugin):
         """The users of a queue advance together."""
         return self._places.get(job.spec.key, 0.0)
 
-    # -- limits of users ----------------------------------------------------------------------------------------
+    # -- users --------------------------------------------------------------------------------------------------
 
     def allocatable(self, queue: Queue, task_class: TaskClass, wanted: int) -> Allowance | None:
         """The job that is served stays within the limits of its user."""
-        return self._limits.allowance(self._session.served, queue, task_class, wanted)
+        limits = self._limits
+        return None if limits is None else limits.allowance(self._session.served, queue, task_class, wanted)
+
+    def preemptable(self, preemptor: Task, candidates: Sequence[Task]) -> Victims:
+        """The pods of users who hold more than a fair part of the queue. Members of one job are equal."""
+        if self._preemption is None or candidates[0].job == preemptor.job:
+            return None
+        return self._preemption.victims(preemptor, candidates)
+
+    def justification(self, preemptor: Task, victim: Task) -> str:
+        return self._preemption.justification(preemptor, victim) if self._preemption is not None else ""
+
+    def veto(self, preemptor: Task, victim: Task) -> str:
+        return self._preemption.veto(preemptor, victim) if self._preemption is not None else ""
 
     def on_allocate(self, event: Event) -> None:
-        self._limits.count(event.tasks, 1)
+        self._count(event, 1)
 
     def on_deallocate(self, event: Event) -> None:
-        self._limits.count(event.tasks, -1)
+        self._count(event, -1)
+
+    def _count(self, event: Event, sign: int) -> None:
+        for counted in (self._limits, self._preemption):
+            if counted is not None:
+                counted.count(event.tasks, sign)
