@@ -82,6 +82,7 @@ def configurations(draw: st.DrawFn) -> str:
         arguments={
             "backfill": {"strategy": draw(st.sampled_from(["best-effort", "easy", "conservative"]))},
             "preempt": {"enableTopologyAwarePreemption": draw(st.booleans())},
+            "consolidate": {"reclaims": draw(st.booleans()), "anyPriority": draw(st.booleans())},
         },
     )
 

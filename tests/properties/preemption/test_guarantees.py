@@ -20,6 +20,7 @@ ACTIONS = (
     "enqueue, allocate, reclaim, preempt",
     "allocate, gangreclaim, gangpreempt",
     "allocate, consolidate, gangreclaim, reclaim, preempt",
+    "allocate, consolidate",
 )
 SHARES: list[str | Manifest] = ["proportion", "capacity", plugin("capacity", enableHierarchy=True)]
 GANGS: list[str | Manifest] = ["gang", plugin("gang", enablePreemptable=False, enableReclaimable=False)]
@@ -36,7 +37,7 @@ def guaranteed_contests(draw: st.DrawFn) -> Contest:
         world.append(queue(name, draw(st.integers(1, 3)), guarantee=amounts, deserved=deserved, parent=parent))
     conf = configuration(
         ["priority", draw(st.sampled_from(GANGS)), "conformance"], [draw(st.sampled_from(SHARES)), "predicates"],
-        actions=draw(st.sampled_from(ACTIONS)),
+        actions=draw(st.sampled_from(ACTIONS)), arguments={"consolidate": {"reclaims": draw(st.booleans())}},
     )  # fmt: skip
     return replace(contest, manifests=world, conf=conf)
 

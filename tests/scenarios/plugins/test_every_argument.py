@@ -599,6 +599,17 @@ CONSOLIDATE = [
         "consolidate", "maxTriedJobs", 1, SCATTERED, gang(1, 2, name="first"), gang(1, 2, name="second"),
         actions="enqueue, allocate, consolidate", default="AC", changed="A-",
     ),
+    Row(
+        "consolidate", "reclaims", True, nodes(2, 2), queue("left"), queue("guest"),
+        running("a", name="one", queue="left"), running("b", name="two", queue="left"),
+        running("a", name="three", queue="guest"), gang(1, 2), actions="enqueue, allocate, consolidate", default="-",
+        changed="B",
+    ),
+    Row(
+        "consolidate", "anyPriority", True, nodes(2, 2), priority_class("high", 100),
+        running("a", name="one", priority="high"), running("b", name="two", priority="high"), gang(1, 2),
+        actions="enqueue, allocate, consolidate", default="-", changed="A",
+    ),
 ]  # fmt: skip
 
 #: The pods on a are younger in sum; the oldest pod on b is younger than the oldest on a.
@@ -768,7 +779,7 @@ DEFAULTS = {
     "weight": 1, "hypernode.binpack.cpu": 1, "hypernode.binpack.memory": 1, "hypernode.binpack.resources": "",
     "hypernode.binpack.resources.<name>": 1, "hypernode.binpack.normal-pod.enable": True,
     "hypernode.binpack.normal-pod.fading": 0.8,
-    "gracePeriod": "60s", "maxMovedPods": 16, "maxTriedJobs": 10,
+    "gracePeriod": "60s", "maxMovedPods": 16, "maxTriedJobs": 10, "anyPriority": False, "reclaims": False,
     "deviceshare.GPUSharingEnable": False, "deviceshare.GPUNumberEnable": False, "deviceshare.VGPUEnable": False,
     "deviceshare.AscendHAMiVNPUEnable": False, "deviceshare.AscendMindClusterVNPUEnable": False,
     "deviceshare.SchedulePolicy": "", "deviceshare.ScheduleWeight": 0, "deviceshare.GPUExclusiveRules": [],

@@ -320,7 +320,20 @@ DEVICES = [
     devices("no capacity is nominated twice", 8000, "", "-"),
 ]
 
-CASES = [*DEVICES, *MOVED, *GANGS, *RULES, *GUARDED, *LIMITS, *DOMAINS, *ACROSS_ACTIONS]
+RECLAIMING = configuration("gang", "predicates", actions=ACTIONS, arguments={"consolidate": {"reclaims": True}})
+TWO_HALF_FULL = [
+    nodes(2, 2), running("a", name="one", queue="left"), running("b", name="two", queue="left"),
+    running("a", name="three", queue="guest"), gang(1, 2),
+]  # fmt: skip
+RECLAIMED = [
+    Case("a pod without another place is reclaimed", TWO_HALF_FULL, queue("left"), queue("guest"), conf=RECLAIMING,
+         binds="B", evicts=["two-task-0"]),
+    Case("one that the guarantee of its queue covers moves, beside another one that is reclaimed", TWO_HALF_FULL,
+         queue("left", guarantee={"cpu": 2}), queue("guest"), conf=RECLAIMING, binds="A",
+         evicts=["one-task-0", "three-task-0"]),
+]  # fmt: skip
+
+CASES = [*DEVICES, *MOVED, *GANGS, *RULES, *GUARDED, *LIMITS, *DOMAINS, *ACROSS_ACTIONS, *RECLAIMED]
 
 
 @pytest.mark.parametrize("case", CASES, ids=str)

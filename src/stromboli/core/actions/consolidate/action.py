@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from stromboli.core.actions.consolidate.pending_preemptions import PendingPreemptions
+from stromboli.core.actions.consolidate.relocation import jobs_to_move
 from stromboli.core.actions.consolidate.search import RelocationDecision, RelocationSearch
 from stromboli.core.config.action import Action
 from stromboli.core.config.arguments import Argument, Arguments
@@ -26,6 +27,10 @@ class ConsolidateArguments(Arguments):
         "maxMovedPods", 16, "How many pods may be moved in a cycle; -1 for any number.", minimum=-1
     )
     max_tried_jobs: int = Argument("maxTriedJobs", 10, "For how many jobs a plan is searched in a cycle.", minimum=1)
+    reclaims: bool = Argument(
+        "reclaims", False, "Where moves alone and other actions do not suffice, evict what the queue may reclaim."
+    )
+    any_priority: bool = Argument("anyPriority", False, "Move pods of jobs that are more important, too.")
 
 
 class Consolidate(Action):
@@ -53,6 +58,7 @@ class _Plan:
         self._session = session
         self._max_moves = None if arguments.max_moved_pods < 0 else arguments.max_moved_pods
         self._tries_left = arguments.max_tried_jobs
+        self._arguments = arguments
         self._pending = pending
         self._decisions: list[RelocationDecision] = []
         self._refusals: list[tuple[Job, Reason]] = []
@@ -72,7 +78,10 @@ class _Plan:
 
     def _serve(self, job: Job) -> None:
         session, tasks = self._session, self._session.pending(job)
-        if session.job_ready(job) or not tasks or not self._has_enough_in_sum(job, tasks):
+        if session.job_ready(job) or not tasks:
+            return
+        suffices = self._has_enough_in_sum(job, tasks)
+        if not suffices and not self._arguments.reclaims:
             return
         need, number = need_key(job, tasks, is_own=False), session.tasks_until_ready(job)
         known = self._too_many.get(need)
@@ -80,13 +89,20 @@ class _Plan:
             self._refusals.append((job, known[1]))
             return
         self._tries_left -= 1
-        moving = RelocationSearch(session, job, Consolidate.name, self._moves_left(), self._pending)
-        decision = moving.decide(tasks)
+        moving = self._search(job, reclaims=not suffices)
+        decision = moving.decide(tasks) if suffices or not self._pending.has_plan_for(job) else None
+        if decision is None and suffices and self._arguments.reclaims and not self._pending.has_plan_for(job):
+            decision = self._search(job, reclaims=True).decide(tasks)
         if decision is not None:
             self._decisions.append(decision)
         elif moving.refusal is not None:
             self._refusals.append((job, moving.refusal))
             self._too_many[need] = number, moving.refusal
+
+    def _search(self, job: Job, *, reclaims: bool) -> RelocationSearch:
+        movable = jobs_to_move(self._session, job, any_priority=self._arguments.any_priority)
+        left, name = self._moves_left(), Consolidate.name
+        return RelocationSearch(self._session, job, movable, name, left, self._pending, reclaims=reclaims)
 
     def _victims(self) -> list[Task]:
         return [victim for decision in self._decisions for victim in decision.victims]

@@ -49,6 +49,11 @@ class PendingPreemptions:
         waiting = [job for job in waiting if not session.nominations.has_nominations_for(job)]
         return sorted(waiting, key=session.job_order_key)[: self._max_jobs]
 
+    def has_plan_for(self, job: Job) -> bool:
+        """Report whether an action that preempts would serve the job without moves."""
+        with self._session.serving(job), self._session.statement() as statement:
+            return any(trial.try_for(job, statement) for trial in self._trials.values())
+
     def add(self, starving: Sequence[Job], moved: Sequence[Task]) -> bool:
         """Add what is evicted for these jobs, one after the other; report whether moved pods are among it."""
         with ExitStack() as undo:

@@ -41,14 +41,17 @@ def rules_for(session: Session, action: str, pending: PendingPreemptions) -> Pre
     )
 
 
-def jobs_to_move(session: Session, preemptor: Job) -> list[Job]:
-    """Jobs without a topology, not more important than the preemptor, of its own queue or a reclaimable one."""
-    return [job for job in session.jobs.values() if _may_be_moved(session, job, preemptor)]
+def jobs_to_move(session: Session, preemptor: Job, *, any_priority: bool) -> list[Job]:
+    """Jobs without a topology, unless of any priority not more important than the preemptor, of its own queue or a
+    reclaimable one.
+    """
+    jobs = (job for job in session.jobs.values() if any_priority or job.priority <= preemptor.priority)
+    return [job for job in jobs if _may_be_moved(session, job, preemptor)]
 
 
 def _may_be_moved(session: Session, job: Job, preemptor: Job) -> bool:
     queue = session.queues.get(job.queue)
-    if queue is None or job.key == preemptor.key or job.priority > preemptor.priority or job.spec.is_being_deleted:
+    if queue is None or job.key == preemptor.key or job.spec.is_being_deleted:
         return False
     if job.spec.topology or any(policy.topology for policy in job.spec.policies):
         return False

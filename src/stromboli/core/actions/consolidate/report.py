@@ -28,13 +28,16 @@ PENDING = "pending-preemption"
 def report_moves(
     session: Session, action: str, victims: Sequence[Task], moves: Mapping[str, int], preemptors: Mapping[str, Task]
 ) -> None:
-    """Record for every moved task the node with a place for it, and the pod that gets its capacity."""
+    """Record for every evicted task the node with a place for it, if there is one, and the pod that gets its
+    capacity.
+    """
     names = session.nodes.names
     gangs = [victim.job for victim in victims]
     guards = tuple(PluginApproval(name) for name, _ in _guards(session))
     for victim in victims:
-        stays = moves[victim.uid] == session.ledger.row_of(victim) and victim.task_class.devices is not None
-        session.eviction_notes[victim.uid] = partial(_message, names[moves[victim.uid]], stays)
+        row = moves.get(victim.uid, -1)
+        stays = row == session.ledger.row_of(victim) and victim.task_class.devices is not None
+        session.eviction_notes[victim.uid] = partial(_message, names[row] if row >= 0 else "", stays)
         if session.records is not None:
             preemptor = preemptors[victim.uid]
             plain = basic_eviction_record(session, Eviction(victim, action, preemptor.job))
@@ -48,6 +51,8 @@ def report_moves(
 
 
 def _message(node: str, stays: bool) -> str:
+    if not node:
+        return "reclaimed from its queue: no node has capacity for it"
     return f"node {node} has capacity for it{' on another device' if stays else ''}"
 
 

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 
 from stromboli.core.actions.consolidate.pending_preemptions import PendingPreemptions
 from stromboli.core.actions.consolidate.pruning import RelocationPruning
-from stromboli.core.actions.consolidate.relocation import MovablePool, RelocationTargets, jobs_to_move, rules_for
+from stromboli.core.actions.consolidate.relocation import MovablePool, RelocationTargets, rules_for
 from stromboli.core.actions.consolidate.report import refusal_of, report_moves
 from stromboli.core.config.plugin import CLUSTER
 from stromboli.core.model.jobs.job import Job, role_pipelined
@@ -16,7 +16,9 @@ from stromboli.core.model.nodes.table import Mask
 from stromboli.core.model.reasons import Reason
 from stromboli.core.model.tasks.task import Task
 from stromboli.core.preemption.cost import Bound
+from stromboli.core.preemption.guarantees import QueueGuarantees
 from stromboli.core.preemption.node_ranking import NodeRanking
+from stromboli.core.preemption.rules import reclaim_refusal
 from stromboli.core.preemption.selection import NodePlan, VictimSelection
 from stromboli.core.preemption.units import EvictionUnit, UnitBuilder
 from stromboli.core.session.session import Session
@@ -84,15 +86,26 @@ class RelocationSearch:
     """Finds moves for one job, up to a number of pods."""
 
     def __init__(
-        self, session: Session, job: Job, action: str, max_moves: int | None, pending: PendingPreemptions
+        self,
+        session: Session,
+        job: Job,
+        movable: Iterable[Job],
+        action: str,
+        max_moves: int | None,
+        pending: PendingPreemptions,
+        *,
+        reclaims: bool = False,
     ) -> None:
+        """With `reclaims`, pods without another place are evicted if the queue of the job may reclaim them."""
         self._session = session
         self._job = job
         self._action = action
         self._max_moves = max_moves
         self._pending = pending
+        self._reclaims = reclaims
+        self._guarantees = QueueGuarantees(session)
         self._rules = rules_for(session, action, pending)
-        self._pool = MovablePool(session, self._rules, jobs_to_move(session, job))
+        self._pool = MovablePool(session, self._rules, movable)
         self._builder = UnitBuilder(session, self._rules, self._pool)
         self._targets = RelocationTargets(session, {task.task_class for task in session.pending(job)})
         self.refusal: Reason | None = None
@@ -266,14 +279,27 @@ class RelocationSearch:
             attempt.too_many = True
             return None
         statement, mark = attempt.statement, len(attempt.statement.operations)
+        reclaimable = self._reclaimable(task, plan.victims)
         statement.evict_all(plan.victims, self._action, self._job.key)
         statement.pipeline(task, plan.row, after_eviction=True)
-        ordered = _largest_first(plan)
-        stuck = next((unit for unit, victim in ordered if not self._relocate(statement, victim, unit)), None)
+        ordered = sorted(_largest_first(plan), key=lambda each: each[1].uid in reclaimable)
+        homeless = (each for each in ordered if not self._relocate(statement, each[1], each[0]))
+        stuck = next((unit for unit, victim in homeless if victim.uid not in reclaimable), None)
         operations = statement.save_since(mark) if stuck is None else None
         statement.rollback(mark)
         staying.update(() if stuck is None else (victim.uid for victim in stuck.tasks))
         return operations
+
+    def _reclaimable(self, task: Task, victims: Sequence[Task]) -> set[str]:
+        """Return the victims that need no other place; all of them together leave queues their guarantees."""
+        if not self._reclaims or reclaim_refusal(self._session, self._action, task) is not None:
+            return set()
+        others = [victim for victim in victims if self._session.jobs[victim.job].queue != self._job.queue]
+        allowed = list[Task]()
+        for victim in self._session.reclaimable(task, others) if others else ():
+            if self._guarantees.protecting(self._job, [*allowed, victim]) is None:
+                allowed.append(victim)
+        return {victim.uid for victim in allowed}
 
     def _relocate(self, statement: Statement, victim: Task, unit: EvictionUnit) -> bool:
         """A gang that moves whole may return to nodes of its members; a single task would stay instead."""
