@@ -6,35 +6,32 @@ A situation runs several cycles, as a cluster does: what is bound runs, and what
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any
+
+import yaml
 
 from stromboli.core.config.configuration import parse_configuration
 from stromboli.core.model.devices.gpu_fractions import GROUPS
 from stromboli.core.session.program import Program
+from stromboli.kube.manifests.yaml import dump_documents
 from stromboli.planner.plan import SchedulingPlan, make_plan
-from tests.testing.cases.case import BUILT_IN, SCHEDULER_NAMES, configuration, flattened, key_of, objects, plugin
+from tests.testing.cases.case import BUILT_IN, SCHEDULER_NAMES, flattened, key_of, objects
 from tests.testing.manifests.builders import GPU, Manifest, gang_of, node, pod, priority_class
 from tests.testing.manifests.builders import queue as queue_manifest
+from tests.testing.manifests.hypernodes import policy
 
 WEIGHT = "scheduling.stromboli.dev/over-quota-weight"
 PREEMPTABLE = "volcano.sh/preemptable"
-ACTIONS = "allocate, consolidate, reclaim, preempt, stalegang"
-YOUNGEST = {"victimOrder": "youngest"}
+EXAMPLE = Path("examples/quotas/scheduler.conf")
 
 
 def kai(**more: object) -> str:
     """The configuration of `examples/quotas`, with further arguments of capacity."""
-    quotas = {"shareSurplus": True, "nonPreemptableWithinDeserved": True, "nonPreemptablePriority": 100, **more}
-    packing = {"binpack.weight": 10, "binpack.resources": GPU, f"binpack.resources.{GPU}": 10}
-    return configuration(
-        ["priority", plugin("gang", enablePreemptable=False, enableReclaimable=False), "conformance"],
-        [
-            plugin("capacity", quotas, enableHierarchy=True), "predicates", "gpusharing", "nodeorder",
-            plugin("binpack", packing),
-        ],
-        actions=ACTIONS,
-        arguments={"reclaim": YOUNGEST, "preempt": YOUNGEST},
-    )  # fmt: skip
+    document = yaml.safe_load(EXAMPLE.read_text())
+    plugins = [each for tier in document["tiers"] for each in tier["plugins"]]
+    next(each for each in plugins if each["name"] == "capacity")["arguments"] |= more
+    return dump_documents([document])
 
 
 CONFIGURATION = kai()
@@ -48,7 +45,7 @@ CLASSES = [
 UNTIL, AFTER = 3, 4
 
 
-def queue(name: str, deserved: object = 0, weight: float = 1, **facts: Any) -> Manifest:
+def queue(name: str, deserved: object = 0, weight: object = 1, **facts: Any) -> Manifest:
     """A queue that deserves this many GPUs; `also` are deserved amounts of other resources, `most` is the limit of
     GPUs.
     """
@@ -89,8 +86,11 @@ def job(
 
 
 def _whole(gpus: int, place: str, cpu: object = None, **more: Any) -> Manifest:
-    spec: dict[str, Any] = {} if place == "-" else {"nodeName": place}
-    return pod(cpu, gpu=gpus or None, **spec, **more)
+    return pod(cpu, gpu=gpus or None, **_placed(place), **more)
+
+
+def _placed(place: str) -> dict[str, Any]:
+    return {} if place == "-" else {"nodeName": place}
 
 
 def _fraction(gpus: float, place: str, cpu: object = None, **more: Any) -> Manifest:
@@ -98,6 +98,43 @@ def _fraction(gpus: float, place: str, cpu: object = None, **more: Any) -> Manif
     if place == "-":
         return pod(cpu, annotations=annotations, **more)
     return pod(cpu, nodeName=place[0], annotations={**annotations, GROUPS: f"device-{place}"}, **more)
+
+
+def memory(name: str, of: str, mebibytes: int, on: str = "-", *, priority: str = "train") -> list[Manifest]:
+    """A job of one pod with so much memory of a GPU; `on` is `-`, or its node and device."""
+    annotations = {"gpu-memory": str(mebibytes)}
+    if on != "-":
+        annotations[GROUPS] = f"device-{on}"
+    return gang_of(pod(None, annotations=annotations, **_placed(on[0])), name=name, queue=of, priority=priority)
+
+
+def memory_nodes(text: str) -> list[Manifest]:
+    """Nodes whose GPUs have 16,000 MiB each."""
+    return nodes(text, labels={"nvidia.com/gpu.memory": "16000"})
+
+
+def devices(name: str, of: str, portion: float, number: int, *, priority: str = "train") -> list[Manifest]:
+    """A job of one pod with a fraction of each of several GPUs."""
+    annotations = {"gpu-fraction": str(portion), "gpu-fraction-num-devices": str(number)}
+    return gang_of(pod(None, annotations=annotations), name=name, queue=of, priority=priority)
+
+
+def roles(name: str, of: str, minimums: Mapping[str, int], **places: str) -> list[Manifest]:
+    """A job with a minimum for each role, and a letter for each pod of a role."""
+    members = [pod(None, gpu=1, role=role, **_placed(place)) for role, on in places.items() for place in on]
+    minimum = sum(minimums.values())
+    return gang_of(*members, name=name, queue=of, priority="train", minimum=minimum, minimums=minimums)
+
+
+def parts(
+    name: str, of: str, size: int, *, gpus: int = 1, groups: int = 0, notes: Any = None, **places: str
+) -> list[Manifest]:
+    """A job with sub-groups of a size, `groups` of which it needs, and a letter for each pod of a sub-group."""
+    members = [
+        pod(None, gpu=gpus, labels={"part": part}, **_placed(place)) for part, on in places.items() for place in on
+    ]
+    minimum, cut = (size * groups or None), [policy("p", size, minimum=groups)]
+    return gang_of(*members, name=name, queue=of, priority="train", minimum=minimum, policies=cut, notes=notes)
 
 
 class Situation:

@@ -3,6 +3,7 @@
 import pytest
 
 from tests.scenarios.kai.situation import Situation, job, nodes, queue
+from tests.testing.manifests.builders import GPU, node
 
 FLAT = [
     Situation(
@@ -164,6 +165,14 @@ MEMBERS = [
 ]  # fmt: skip
 
 RESOURCES = [
+    Situation(
+        "weights of their own for resources", node("a", 12, gpu=12),
+        queue("left", 0, f"{GPU}=2,cpu=1", also={"cpu": 0}),
+        queue("right", 0, f"1,cpu=2,{GPU}=1", also={"cpu": 0}), job("l1", "left", 1, "aaaaaaaaa", minimum=1),
+        job("l2", "left", 0, "aaaaaa", cpu=1, minimum=1), job("r1", "right", 1, "aaa-", minimum=1),
+        job("r2", "right", 0, "aaaaaa--", cpu=1, minimum=1),
+        ends="aaaaaaaa- aaaa-- aaaa aaaaaaaa", until=6,
+    ),
     Situation(
         "a resource that no quota names is not reclaimed", nodes("a1", memory="10Gi"), queue("left", 0, 0),
         queue("right", 1),

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from tests.scenarios.kai.situation import Situation, job, nodes, queue
+from tests.scenarios.kai.situation import Situation, job, memory, memory_nodes, nodes, queue
 from tests.testing.manifests.builders import Manifest, node
 
 MIG = "nvidia.com/mig-1g.10gb"
@@ -87,6 +87,44 @@ MOVED = [
         "nothing moves where a pod would find no place", nodes("a2 b2"), queue("q", 1), job("one", "q", 1, "ab"),
         job("two", "q", 1, "a"), job("new", "q", 2), ends="aba-",
     ),
+    Situation(
+        "more important pods move as well", nodes("a2 b2"), queue("q", 4),
+        job("one", "q", 1, "a", priority="build-preemptable"), job("two", "q", 1, "b", priority="build-preemptable"),
+        job("new", "q", 2), ends="aab",
+    ),
+    Situation(
+        "pods of another queue move", nodes("a2 b2"), queue("q", 2), queue("other", 2), job("one", "q", 1, "a"),
+        job("two", "q", 1, "b"), job("new", "other", 2), ends="aab",
+    ),
+    Situation(
+        "for a gang on two nodes", nodes("a2 b2 c2 d2"), queue("q", 8),
+        *(job(f"o{place}", "q", 1, place) for place in "abcd"), job("new", "q", 2, "--"), ends="abab cd", until=5,
+    ),
+    Situation(
+        "a pod that fits on one node only stays", nodes("a2"), node("b", 64, gpu=2, labels={"zone": "z"}),
+        queue("q", 4), job("one", "q", 1, "a"), job("two", "q", 1, "b", nodeSelector={"zone": "z"}), job("new", "q", 2),
+        ends="bba",
+    ),
+    Situation(
+        "a fraction moves to another device of its node", nodes("a2"), queue("q", 2), job("one", "q", 0.5, "a0"),
+        job("two", "q", 0.5, "a1"), job("new", "q"), ends="aaa",
+    ),
+    Situation(
+        "so does a gang of fractions", nodes("a2"), queue("left", 0), queue("right", 1),
+        job("old", "left", 0.5, "a0 a1"), job("new", "right"), ends="aaa",
+    ),
+    Situation(
+        "memory moves to the device of another node", memory_nodes("a1 b1"), queue("q", 2),
+        memory("one", "q", 8000, "a0"), memory("two", "q", 8000, "b0"), job("new", "q"), ends="aab",
+    ),
+    Situation(
+        "nothing moves where the sum is too small", nodes("a2 b2"), queue("q", 4), job("one", "q", 1, "a"),
+        job("two", "q", 2, "b"), job("new", "q", 2), ends="ab-",
+    ),
+    Situation(
+        "members beyond the minimum move alone", nodes("a2 b2"), queue("q", 4), job("old", "q", 1, "ab", minimum=1),
+        job("new", "q", 2), ends="aab",
+    ),
 ]  # fmt: skip
 
 SHARED = [
@@ -133,6 +171,10 @@ ROOTS = [
 ]  # fmt: skip
 
 INSTANCES = [
+    Situation(
+        "instances are preempted", mig_node(2), queue("q", 2), mig("one", "q", 1, "a"), mig("two", "q", 1, "a"),
+        job("new", "q", 0, more={MIG: 1}, priority="build"), ends="a-a",
+    ),
     Situation(
         "instances are reclaimed by quotas of GPUs", mig_node(2), queue("left", 0), queue("right", 2),
         mig("old", "left", 1, "a"), mig("new", "right", 2), ends="-a",

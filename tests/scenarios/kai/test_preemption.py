@@ -2,7 +2,8 @@
 
 import pytest
 
-from tests.scenarios.kai.situation import Situation, job, nodes, queue
+from tests.scenarios.kai.situation import Situation, job, memory, memory_nodes, nodes, queue
+from tests.testing.manifests.builders import node
 
 WITHIN_A_QUEUE = [
     Situation(
@@ -76,6 +77,37 @@ WITHIN_A_QUEUE = [
         "members above the minimum preempt as well", nodes("a3"), queue("q", 3), job("old", "q", 1, "aaa", minimum=1),
         job("new", "q", 1, "---", minimum=1, priority="build"), ends="--- aaa", until=6,
     ),
+    Situation(
+        "the least important job, though it is older", nodes("a2"), queue("q", 2), job("old", "q", 1, "a"),
+        job("young", "q", 1, "a", priority="build-preemptable"), job("new", "q", priority="build"), ends="-aa",
+    ),
+    Situation(
+        "jobs of another queue are left alone", nodes("a2"), queue("q", 1), queue("other", 1), job("one", "q", 1, "a"),
+        job("two", "other", 1, "a"), job("new", "q", priority="build"), ends="-aa",
+    ),
+    Situation(
+        "unless that queue has more than its share", nodes("a3"), queue("q", 1), queue("other", 0),
+        job("one", "q", 1, "a"), job("two", "other", 1, "a"), job("three", "other", 1, "a"),
+        job("new", "q", priority="build"), ends="aa-a",
+    ),
+    Situation(
+        "on the node that the pod selects", node("a", 64, gpu=1, labels={"zone": "z"}), nodes("b1"), queue("q", 2),
+        job("one", "q", 1, "a"), job("two", "q", 1, "b"), job("new", "q", priority="build", nodeSelector={"zone": "z"}),
+        ends="-ba",
+    ),
+    Situation(
+        "not on a node with a taint", node("a", 64, gpu=1, taints=["k=v:NoSchedule"]), nodes("b1"), queue("q", 2),
+        job("one", "q", 1, "b"), job("two", "q", 1, "a", tolerations=["k=v:NoSchedule"]),
+        job("new", "q", priority="build"), ends="-ab",
+    ),
+    Situation(
+        "a gang over two nodes", nodes("a2 b2"), queue("q", 4), job("one", "q", 1, "ab"), job("two", "q", 1, "ab"),
+        job("new", "q", 1, "--", priority="build"), ends="ab -- ab",
+    ),
+    Situation(
+        "all of a job that cannot shrink far enough", nodes("a4"), queue("q", 4), job("old", "q", 1, "aaaa", minimum=2),
+        job("new", "q", 1, "---", priority="build"), ends="---- aaa",
+    ),
 ]  # fmt: skip
 
 QUOTA = [
@@ -110,6 +142,14 @@ QUOTA = [
 ]  # fmt: skip
 
 FRACTIONS = [
+    Situation(
+        "a fraction of lower priority", nodes("a1"), queue("q", 1), job("one", "q", 0.5, "a0"),
+        job("two", "q", 0.5, "a0"), job("new", "q", 0.5, priority="build"), ends="a-a",
+    ),
+    Situation(
+        "memory of lower priority", memory_nodes("a1"), queue("q", 1), memory("one", "q", 8000, "a0"),
+        memory("two", "q", 8000, "a0"), memory("new", "q", 8000, priority="build"), ends="a-a",
+    ),
     Situation(
         "a whole device from a fraction", nodes("a2"), queue("left", 1), queue("right", 1),
         job("one", "left", 1, "a"), job("two", "left", 0.5, "a0"), job("new", "right", 1), ends="a-a",

@@ -165,6 +165,10 @@ BINPACK = [
 
 OTHERS = [
     Row(
+        "gang", "growInTurn", True, nodes(4, 1), gang(3, name="one", minimum=1), gang(3, name="two", minimum=1),
+        default="aaaa--", changed="aa-aa-",
+    ),
+    Row(
         "numa-aware", "weight", 0, machine("a", BEST, free="0-1,4-5"), machine("b", BEST), crew(1, 4, BEST),
         default="b", changed="a",
     ),
@@ -780,6 +784,7 @@ DEFAULTS = {
     "hypernode.binpack.resources.<name>": 1, "hypernode.binpack.normal-pod.enable": True,
     "hypernode.binpack.normal-pod.fading": 0.8,
     "gracePeriod": "60s", "maxMovedPods": 16, "maxTriedJobs": 10, "anyPriority": False, "reclaims": False,
+    "growInTurn": False,
     "deviceshare.GPUSharingEnable": False, "deviceshare.GPUNumberEnable": False, "deviceshare.VGPUEnable": False,
     "deviceshare.AscendHAMiVNPUEnable": False, "deviceshare.AscendMindClusterVNPUEnable": False,
     "deviceshare.SchedulePolicy": "", "deviceshare.ScheduleWeight": 0, "deviceshare.GPUExclusiveRules": [],

@@ -3,6 +3,7 @@
 from collections import defaultdict
 from collections.abc import Sequence
 
+from stromboli.core.config.arguments import Argument, Arguments
 from stromboli.core.config.combining import Vote
 from stromboli.core.config.plugin import EvictionContext, Key, Plugin, Victims
 from stromboli.core.model.jobs.job import Job, SubJob, role_pipelined, role_ready, valid_in
@@ -11,11 +12,18 @@ from stromboli.core.model.tasks.task import Task
 from stromboli.core.session.session import Session
 from stromboli.core.session.waiting_reasons import too_few_tasks
 
-_PARTLY_READY, _WAITING, _READY = range(3)
+_PARTLY_READY, _WAITING, _READY, _BEYOND_MINIMUM = range(4)
+
+
+class GangPluginArguments(Arguments):
+    grows_in_turn: bool = Argument(
+        "growInTurn", False, "Serve jobs with just their minimum before those with members beyond it."
+    )
 
 
 class Gang(Plugin):
     name = "gang"
+    arguments = GangPluginArguments()
 
     def open(self, session: Session) -> None:
         self._jobs = session.jobs
@@ -39,9 +47,9 @@ class Gang(Plugin):
 
     def job_order(self, job: Job) -> Key:
         """Gangs with a part of their minimum come first: what they hold is idle until the rest is placed."""
-        placed = job.ready_count
-        if placed + job.pending_best_effort_count >= job.spec.min_available:
-            return _READY
+        placed, needed = job.ready_count, job.spec.min_available
+        if placed + job.pending_best_effort_count >= needed:
+            return _BEYOND_MINIMUM if placed > needed and self.arguments.grows_in_turn else _READY
         return _PARTLY_READY if placed else _WAITING
 
     def sub_job_order(self, sub_job: SubJob) -> Key:

@@ -14,7 +14,16 @@ from stromboli.core.config.combining import Descending
 from stromboli.core.config.plugin import Key
 from stromboli.core.model.jobs.job import Job
 from stromboli.core.model.queues.queue import ROOT, Queue
-from stromboli.core.model.resources.resources import CPU, MEMORY, PODS, Amounts, Request, add_request, is_bytes
+from stromboli.core.model.resources.resources import (
+    CPU,
+    MEMORY,
+    PODS,
+    Amounts,
+    Request,
+    add_request,
+    exceeding,
+    is_bytes,
+)
 from stromboli.core.plugins.capacity.fair_shares import Demand, fair_shares
 from stromboli.core.plugins.capacity.queue_share import QueueShare
 from stromboli.core.plugins.capacity.quota_units import QuotaUnits
@@ -44,7 +53,7 @@ class SurplusSharing:
         self._order: JobOrder | None = None
         self._version = 0
         self._queues = [share for share in queue_shares.values() if share.chain and share.name != ROOT]
-        self._weights = {share.name: self._weight_of(session, share.queue) for share in self._queues}
+        self._weights = {share.name: self._weights_of(session, share.queue) for share in self._queues}
         self._units = [1 if d in (CPU, MEMORY) or is_bytes(n) else _WHOLE for d, n in enumerate(self._axis.names)]
         #: The resources that decide whether a queue is above its fair share.
         self._divided = sorted({CPU, MEMORY, *(d for share in self._queues for d, _ in share.queue.deserved)} - {PODS})
@@ -57,28 +66,26 @@ class SurplusSharing:
         for share in self._queues:
             self._children.setdefault(share.chain[1].name if len(share.chain) > 1 else ROOT, []).append(share)
         amounts = session.shareable if root is None or root.chain else root.limit
-        self._divide_among(ROOT, self.units.amounts(amounts))
+        usable = exceeding(session.shareable, _amounts_of_unready_nodes(session))
+        self._divide_among(ROOT, self.units.amounts(list(map(min, amounts, usable))))
 
     def _limit_of(self, share: QueueShare) -> Sequence[int]:
         limit, named = self.units.amounts(share.limit), dict(share.queue.capability)
         return [min(amount, named.get(dimension, amount)) for dimension, amount in enumerate(limit)]
 
     @staticmethod
-    def _weight_of(session: Session, queue: Queue) -> int:
+    def _weights_of(session: Session, queue: Queue) -> Mapping[int | None, int]:
+        """Return the weights of resources with one of their own, and with the key None that of all others."""
         text = queue.annotations.get(WEIGHT)
-        if text is None:
-            return queue.weight * _WEIGHT_UNIT
-        try:
-            weight = float(text)
-        except ValueError:
-            weight = -1
-        if 0 <= weight <= _MAX_WEIGHT:
-            return round(weight * _WEIGHT_UNIT)
-        session.warnings.append(
-            f"Queue {queue.name}: annotation {WEIGHT}: expected a number from 0 to {_MAX_WEIGHT}, got {text!r}; "
-            f"spec.weight {queue.weight} counts"
-        )
-        return queue.weight * _WEIGHT_UNIT
+        stated = {} if text is None else _parse_weights(text)
+        if stated is None:
+            session.warnings.append(
+                f"Queue {queue.name}: annotation {WEIGHT}: expected a number from 0 to {_MAX_WEIGHT}, or such numbers "
+                f"by resource, as in nvidia.com/gpu=3,cpu=1, got {text!r}; spec.weight {queue.weight} counts"
+            )
+            stated = {}
+        weights: dict[int | None, int] = {None: stated.pop("", queue.weight * _WEIGHT_UNIT)}
+        return weights | {d: weight for name, weight in stated.items() if (d := session.axis.find(name)) is not None}
 
     def _divide_among(self, parent: str, amounts: Sequence[int]) -> None:
         """Divide amounts among the queues below a parent, and then among the queues below each of them."""
@@ -98,8 +105,10 @@ class SurplusSharing:
         if not any(named == dimension for named, _ in queue.deserved):
             deserved = min(deserved, amount)
         usable = min(self._requested[share.name][dimension], self._limits[share.name][dimension])
+        weights = self._weights[queue.name]
+        weight = weights.get(dimension, weights[None])
         used, place = self._used(share, dimension), (queue.created, queue.name)
-        return Demand(deserved, usable, self._weights[queue.name], queue.priority, place, used)
+        return Demand(deserved, usable, weight, queue.priority, place, used)
 
     def _used(self, share: QueueShare, dimension: int) -> float:
         """Return the used fraction of what a queue divides with others: of the cluster, or of its parent's share."""
@@ -198,3 +207,26 @@ class SurplusSharing:
         amount, name = self._axis.format, self._axis.names[dimension]
         has, fair = self.units.amounts(share.usage.allocated)[dimension], self._fair[share.name][dimension]
         return f"{share.title} has {name} {amount(dimension, has)}, its fair share is {amount(dimension, fair)}"
+
+
+def _amounts_of_unready_nodes(session: Session) -> Amounts:
+    """Return what the nodes offer that are not ready, which no queue can use."""
+    nodes, ledger = session.nodes, session.ledger
+    unready = nodes.remember("unready nodes", lambda table: table.where(lambda node: not node.ready))
+    size = len(session.total)
+    return [int(ledger.all_rows.allocatable(dimension)[unready].sum()) for dimension in range(size)]
+
+
+def _parse_weights(text: str) -> dict[str, int] | None:
+    """Return weights by resource, with an empty name for all others; None if the text is invalid."""
+    weights = {}
+    for part in text.split(","):
+        name, is_named, number = part.rpartition("=")
+        try:
+            weight = float(number)
+        except ValueError:
+            return None
+        if not 0 <= weight <= _MAX_WEIGHT or (is_named and not name.strip()):
+            return None
+        weights[name.strip()] = round(weight * _WEIGHT_UNIT)
+    return weights
