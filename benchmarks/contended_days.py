@@ -58,7 +58,7 @@ configurations:
   arguments:
     evictionMemory: {memory}
 {order}"""
-_ORDER = f"    victimOrder: leastLoss\n    maxEvictions: {MAX_EVICTIONS}\n"
+_ORDER = f"    victimOrder: leastLoss\n    maxEvictions: {MAX_EVICTIONS}\n    checkpointWait: 1h\n"
 LEAST_LOSS = _CONFIGURATION.format(action="reclaim", memory="24h", order=_ORDER)
 VOLCANO = _CONFIGURATION.format(action="volcano-reclaim", memory="0s", order="")
 _POLICIES = {"leastLoss": LEAST_LOSS, "volcano": VOLCANO}

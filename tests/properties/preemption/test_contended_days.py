@@ -6,9 +6,10 @@ from collections import Counter
 
 import pytest
 
-from benchmarks.contended_days import LEAST_LOSS, MAX_EVICTIONS, simulated_day
+from benchmarks.contended_days import LEAST_LOSS, MAX_EVICTIONS, VOLCANO, simulated_day
 
 _DAYS_PER_TEST = 10
+POLICIES = (LEAST_LOSS, VOLCANO)
 
 
 @pytest.mark.parametrize("first", range(0, 100, _DAYS_PER_TEST))
@@ -23,3 +24,9 @@ def test_evictions_of_random_days(first: int) -> None:
         most = max(Counter(each.past.victim for each in day.preemptions).values(), default=0)
         assert most <= 2 * MAX_EVICTIONS, seed
     assert evictions > 0
+
+
+def test_least_work_is_lost_on_random_days() -> None:
+    """The same days under Volcano's order of victims lose nearly twice as much."""
+    lost = [sum(simulated_day(seed, text, nodes=2).lost_gpu_hours for seed in range(60)) for text in POLICIES]
+    assert lost[0] <= 0.6 * lost[1]

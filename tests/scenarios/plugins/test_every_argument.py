@@ -569,10 +569,12 @@ ELSEWHERE = {
             "evictionMemory": "test_thrash_guard",
             "preemptionRate": "test_preemption_rates",
             "queuePreemptionRate": "test_preemption_rates",
+            "checkpointWait": "test_lost_work",
+            "maxEvictions": "test_lost_work",
         }.items()
     },
-    ("preempt", "maxEvictions"): "tests/scenarios/preemption/history/test_lost_work.py",
-    ("reclaim", "maxEvictions"): "tests/scenarios/preemption/history/test_lost_work.py",
+    ("gangpreempt", "victimOrder"): "tests/scenarios/preemption/history/test_lost_work.py",
+    ("gangreclaim", "victimOrder"): "tests/scenarios/preemption/history/test_lost_work.py",
     ("gangpreempt", "maxDomains"): "tests/scenarios/preemption/test_gang_preempt.py",
     ("gangreclaim", "maxDomains"): "tests/scenarios/preemption/test_gang_reclaim.py",
 }

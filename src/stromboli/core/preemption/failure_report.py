@@ -8,6 +8,7 @@ from itertools import islice
 from stromboli.core.model.jobs.job import Job
 from stromboli.core.model.reasons import Code, Reason
 from stromboli.core.model.tasks.task import Task
+from stromboli.core.model.values.times import format_timestamp
 from stromboli.core.preemption.candidates import CandidatePool, VictimCandidate
 from stromboli.core.preemption.plugin_verdict import PluginVerdict, ask_plugins, grouped
 from stromboli.core.preemption.rules import PreemptionRules
@@ -20,6 +21,7 @@ from stromboli.core.session.waiting_reasons import counted
 MAX_CANDIDATES = 500
 #: Rules of preemption; those of plugins have the plugins' names.
 BUDGET = "disruption-budget"
+CHECKPOINT = "checkpointWait"
 GANG_MINIMUM = "gang-minimum"
 GUARANTEE = "queue-guarantee"
 NO_NODE = "no-node"
@@ -61,6 +63,14 @@ class FailureReport:
             )
         verdict = ask_plugins(self.session, self.rules, preemptor, [each.task for each in candidates])
         return self._refusal_by_verdict(preemptor, candidates, verdict, placed)
+
+    def postponement(self, preemptor: Task, victims: Sequence[Task], moment: float) -> PreemptionFailure:
+        """Report that these victims lose less from a moment on."""
+        names = ", ".join(sorted({task.job for task in victims})[:3])
+        detail = f"waits until {format_timestamp(moment)} for a checkpoint or the end of pods of {names}"
+        objection = RuleObjection(CHECKPOINT, detail, tuple(task.key for task in victims))
+        reason = Reason(Code.PREEMPTION_POSTPONED, f"{self.rules.action}: {detail}")
+        return PreemptionFailure(self.rules.action, preemptor.key, reason, (objection,))
 
     def no_domain(self, preemptor: Task) -> PreemptionFailure:
         """Report that no allowed domain would have enough capacity without all candidates."""

@@ -22,10 +22,10 @@ from stromboli.core.preemption.domains import MAX_DOMAINS, DomainRanking, place_
 from stromboli.core.preemption.exchange import PlanExchange
 from stromboli.core.preemption.failure_report import FailureReport
 from stromboli.core.preemption.history.rate_limits import PreemptionRateArguments, PreemptionRates
-from stromboli.core.preemption.history.thrash_guard import ThrashGuard, ThrashGuardArguments
+from stromboli.core.preemption.history.thrash_guard import ThrashGuard
 from stromboli.core.preemption.job_preemption import Preemption
 from stromboli.core.preemption.pruning import prune
-from stromboli.core.preemption.rules import ON_NODE, PreemptionRules, reclaim_refusal
+from stromboli.core.preemption.rules import ON_NODE, PreemptionRules, VictimOrderArguments, reclaim_refusal
 from stromboli.core.preemption.running_tasks import has_spare_members
 from stromboli.core.preemption.units import EvictionUnit, UnitBuilder
 from stromboli.core.preemption.whole_gangs import Need, WholeGangs, need_of
@@ -40,7 +40,7 @@ MAX_SPARED = 8
 _PREEMPTABLE = "volcano.sh/preemptable"
 
 
-class GangArguments(ThrashGuardArguments, PreemptionRateArguments):
+class GangArguments(VictimOrderArguments, PreemptionRateArguments):
     max_domains: int = Argument("maxDomains", MAX_DOMAINS, "How many fitting domains are compared; 0 or less for 8.")
     allow_whole_bundle: bool = Argument("allowWholeBundle", True, "Whether whole gangs may be evicted.")
     priority_first: bool = Argument(
@@ -86,7 +86,7 @@ class GangPreemption:
 
     def _rules_of(self, action: str, arguments: GangArguments) -> PreemptionRules:
         preempts = self._kind == "preempt"
-        return PreemptionRules(
+        rules = PreemptionRules(
             action=action,
             question="evictable",
             own_queue=preempts,
@@ -97,6 +97,7 @@ class GangPreemption:
             may_preempt=self._may_preempt,
             subject=self._context,
         )
+        return arguments.applied_to(rules, self._session)
 
     def _context(self, preemptor: Task) -> EvictionContext:
         return EvictionContext(self._kind, self._session.jobs[preemptor.job], self._domain)
@@ -118,7 +119,8 @@ class GangPreemption:
         with session.serving(job), session.statement() as statement:
             attempt = self._single.begin(job, statement)
             attempt.refusal = self._refusal(tasks)
-            if attempt.refusal is None and (self._place_in_domain(attempt, tasks) or self._find(attempt, tasks)):
+            placed = attempt.refusal is None and (self._place_in_domain(attempt, tasks) or self._find(attempt, tasks))
+            if placed and not self._single.is_postponed(attempt):
                 return self._single.conclude(attempt)
         self._single.give_up(attempt)
         return False

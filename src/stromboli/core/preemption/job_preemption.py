@@ -27,7 +27,7 @@ from stromboli.core.preemption.units import EvictionUnit, UnitBuilder
 from stromboli.core.session.decision_records import EvictionRecord, PreemptionFailure, RuleObjection
 from stromboli.core.session.job_order import JobOrder
 from stromboli.core.session.session import Session
-from stromboli.core.session.statement import Statement
+from stromboli.core.session.statement import OperationKind, Statement
 from stromboli.core.topology.sub_jobs import sub_jobs_by_need
 
 RankingKey = tuple[object, ...]
@@ -65,7 +65,8 @@ class Preemption:
         with session.serving(job), session.statement() as statement:
             attempt = self.begin(job, statement)
             placed = self._place_in_domain(attempt, tasks, partial(self._serve_job, attempt, tasks))
-            if placed or self.find_together(attempt, tasks, self._exchange):
+            placed = placed or self.find_together(attempt, tasks, self._exchange)
+            if placed and not self.is_postponed(attempt):
                 return self.conclude(attempt)
         self.give_up(attempt)
         self._too_many[self._need(job, tasks)] = session.tasks_until_ready(job), attempt.refusal
@@ -81,7 +82,8 @@ class Preemption:
         """Preempt for one task of a job that runs without it."""
         with self._session.serving(job), self._session.statement() as statement:
             attempt = self.begin(job, statement)
-            if self._place_in_domain(attempt, [task], partial(self._serve_alone, attempt, task)):
+            placed = self._place_in_domain(attempt, [task], partial(self._serve_alone, attempt, task))
+            if placed and not self.is_postponed(attempt):
                 return self.conclude(attempt)
         self.give_up(attempt)
         return False
@@ -137,6 +139,20 @@ class Preemption:
 
     def _has_enough(self, job: Job) -> bool:
         return not self._session.job_starving(job) and self._session.job_pipelined(job)
+
+    def is_postponed(self, attempt: PreemptionAttempt) -> bool:
+        """Report whether the plan waits for a moment at which its victims lose less, which is the reason then."""
+        better_moment = self._rules.better_moment
+        if better_moment is None or not attempt.places:
+            return False
+        prune(self._session, attempt.statement, attempt.selection, attempt.units)
+        operations, kinds = attempt.statement.operations, OperationKind
+        victims = [task for each in operations if each.kind is kinds.EVICT for task in each.entry.tasks]
+        moment = better_moment(victims)
+        if moment is not None:
+            served = next(each.entry.tasks[0] for each in operations if each.kind is kinds.PIPELINE)
+            attempt.refusal = self._failures.postponement(served, victims, moment)
+        return moment is not None
 
     def conclude(self, attempt: PreemptionAttempt) -> bool:
         """Commit if pods have to be evicted; otherwise the capacity is free or being released, for allocate."""

@@ -3,12 +3,15 @@
 A job that is evicted starts again from its last checkpoint. Its lost work is the time since then, multiplied by the
 fraction of the cluster that it holds: seconds of the whole cluster. Every recent eviction of the same job counts as one
 more loss of that size, so that evictions do not fall on one job again and again.
+
+A preemption may be postponed until victims have written a checkpoint or ended, if that is near. Then victims count with
+the least that they lose at any moment until then.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from math import inf
 
@@ -22,15 +25,22 @@ from stromboli.core.session.session import Session
 
 #: Capacity that is released and not needed counts as idle for so long.
 _IDLE_SECONDS = 60.0
+#: Waiting counts as lost work of this part of the time; a preemption is not postponed to save less than a minute.
+_WAITING, _MIN_SAVED_SECONDS = 0.1, 60.0
+#: A checkpoint that is so near has been written, in spite of errors of rounding.
+_CLOCK_STEP = 0.001
 _HOLDING = frozenset(status.value for status in (*ALLOCATED_STATUSES, TaskStatus.RELEASING))
 
 
 class LostWork:
     """The lost work of evictions in this cycle."""
 
-    def __init__(self, session: Session, memory: Window, max_evictions: int) -> None:
-        """Jobs with `max_evictions` recent evictions come after all others of their importance; 0 for no limit."""
+    def __init__(self, session: Session, memory: Window, max_evictions: int, wait: float = 0.0) -> None:
+        """Jobs with `max_evictions` recent evictions come after all others of their importance; 0 for no limit. For
+        victims that lose less within `wait` seconds, preemptions are postponed.
+        """
         self._session = session
+        self._wait = wait
         self._max_evictions = max_evictions
         since = session.now - memory.seconds
         self._evictions = Counter(eviction.victim for eviction in evictions_since(session, since))
@@ -42,26 +52,71 @@ class LostWork:
         as a whole.
         """
         evictions = self._evictions[job.key]
-        lost = self._of_job(job) if is_needed else self._of_task(task)
+        lost = self._of_job(job) if is_needed else self._least((task,))
         return 0 < self._max_evictions <= evictions, lost * (1 + evictions)
 
     def _of_job(self, job: Job) -> float:
         known = self._of_jobs.get(job.key)
         if known is None:
-            codes = self._session.ledger.codes
-            tasks = [task for task in job.tasks.values() if codes[task.row] in _HOLDING]
-            part = sum(self._part(task.task_class) for task in tasks)
-            known = self._of_jobs[job.key] = part * min((self._since_checkpoint(task) for task in tasks), default=0.0)
+            known = self._of_jobs[job.key] = self._least(self._members(job))
         return known
 
-    def _of_task(self, task: Task) -> float:
-        return self._part(task.task_class) * self._since_checkpoint(task)
+    def _members(self, job: Job) -> list[Task]:
+        codes = self._session.ledger.codes
+        return [task for task in job.tasks.values() if codes[task.row] in _HOLDING]
 
-    def _since_checkpoint(self, task: Task) -> float:
-        now = self._session.now
-        running = max(now - (task.placed_at or task.created), 0.0)
-        since = running % task.checkpoint_interval if task.checkpoint_interval < inf else running
-        return min(since, max(now - task.last_checkpoint, 0.0))
+    def _least(self, tasks: Sequence[Task]) -> float:
+        """Return the least that these members of a job lose together from now on until the wait is over."""
+        now, part = self._session.now, self._part_of(tasks)
+        moments = self._moments(tasks) if self._wait else ()
+        return part * min([_lost_seconds(tasks, now, now), *(_with_waiting(tasks, now, each) for each in moments)])
+
+    def _moments(self, tasks: Iterable[Task]) -> set[float]:
+        """Return when one of these tasks has written its next checkpoint or ends, within the wait."""
+        now, found = self._session.now, set[float]()
+        for task in tasks:
+            began = _start(task)
+            if task.checkpoint_interval < inf:
+                found.add(now + task.checkpoint_interval - max(now - began, 0.0) % task.checkpoint_interval)
+            found.add(began + task.run_time)
+        return {moment for moment in found if now < moment <= now + self._wait}
+
+    def better_moment(self, victims: Sequence[Task]) -> float | None:
+        """Return when these victims lose less, by enough to wait for it; None if that is now."""
+        if not self._wait or not victims:
+            return None
+        now, of_jobs = self._session.now, [self._lost_with(job, tasks) for job, tasks in self._by_job(victims)]
+        parts = [self._part_of(tasks) for tasks in of_jobs]
+        moments = sorted(self._moments(task for tasks in of_jobs for task in tasks))
+
+        def lost(moment: float) -> float:
+            return sum(part * _with_waiting(tasks, now, moment) for part, tasks in zip(parts, of_jobs, strict=True))
+
+        best = min(moments, key=lost, default=now)
+        return best if lost(best) + _MIN_SAVED_SECONDS * sum(parts) < lost(now) else None
+
+    def _by_job(self, victims: Sequence[Task]) -> list[tuple[Job, list[Task]]]:
+        by_job: dict[str, list[Task]] = {}
+        for task in victims:
+            by_job.setdefault(task.job, []).append(task)
+        return [(self._session.jobs[key], tasks) for key, tasks in by_job.items()]
+
+    def _lost_with(self, job: Job, victims: list[Task]) -> list[Task]:
+        """Return the members of a job that lose their work with these victims: all of them, if a needed one is lost."""
+        return self._members(job) if is_needed(job, len(victims)) else victims
+
+    def total(self, victims: Sequence[Task]) -> float:
+        """Return what is lost with these victims."""
+        lost = 0.0
+        for job, tasks in self._by_job(victims):
+            if is_needed(job, len(tasks)):
+                lost += self.order(job, tasks[0], True)[1]
+            else:
+                lost += sum(self.order(job, task, False)[1] for task in tasks)
+        return lost
+
+    def _part_of(self, tasks: Iterable[Task]) -> float:
+        return sum(self._part(task.task_class) for task in tasks)
 
     def _part(self, task_class: TaskClass) -> float:
         """Return the largest fraction of the cluster that a pod of this class holds of any resource."""
@@ -84,6 +139,32 @@ class LostWork:
         return max(parts, default=0.0) * _IDLE_SECONDS
 
 
+def is_needed(job: Job, evicted: int) -> bool:
+    """Report whether a job starts again as a whole without so many members."""
+    return job.spec.evicted_whole or job.spare_count < evicted
+
+
+def _start(task: Task) -> float:
+    return task.placed_at or task.created
+
+
+def _lost_seconds(tasks: Iterable[Task], now: float, moment: float) -> float:
+    """Return the time that members of a job lose at a moment: since the last of them started or wrote a checkpoint."""
+    return min((_since_checkpoint(task, now, moment) for task in tasks), default=0.0)
+
+
+def _since_checkpoint(task: Task, now: float, moment: float) -> float:
+    running, interval = max(moment - _start(task), 0.0), task.checkpoint_interval
+    since = running % interval if interval < inf else running
+    if moment > now and (interval - since < _CLOCK_STEP or now < _start(task) + task.run_time <= moment):
+        return 0.0
+    return min(since, max(moment - task.last_checkpoint, 0.0))
+
+
+def _with_waiting(tasks: Iterable[Task], now: float, moment: float) -> float:
+    return _lost_seconds(tasks, now, moment) + _WAITING * (moment - now)
+
+
 def importance(grade: Grade) -> Grade:
     """The part of a grade that counts before lost work: with it, whether the job was evicted too often."""
     return (*grade[:-1], grade[-1][0]) if grade else ()
@@ -101,13 +182,8 @@ class LeastLossComparison(CostComparison):
     lost_work: LostWork
 
     def cost(self, session: Session, top: Grade, victims: Sequence[Task], short: Request = ()) -> Cost:
-        jobs, total = dict.fromkeys(task.job for task in victims), 0.0
-        for key in jobs:
-            job, of_job = session.jobs[key], [task for task in victims if task.job == key]
-            is_needed = job.spec.evicted_whole or job.spare_count < len(of_job)
-            members = of_job[:1] if is_needed else of_job
-            total += sum(self.lost_work.order(job, task, is_needed)[1] for task in members)
-        return importance(top), total + self.lost_work.left_behind(victims, short), len(victims)
+        total = self.lost_work.total(victims) + self.lost_work.left_behind(victims, short)
+        return importance(top), total, len(victims)
 
     def could_beat(self, bound: tuple[Grade, int, float, int], best: Cost) -> bool:
         """The lost work of the most important victim is a lower bound of the lost work of all."""

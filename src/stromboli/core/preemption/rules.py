@@ -9,6 +9,7 @@ from stromboli.core.config.arguments import Argument
 from stromboli.core.model.jobs.job import Job
 from stromboli.core.model.reasons import Code, Reason
 from stromboli.core.model.tasks.task import Task, TaskStatus
+from stromboli.core.model.values.times import duration_or_nothing
 from stromboli.core.preemption.cost import BY_COST, CostComparison, VictimOrder
 from stromboli.core.preemption.history.thrash_guard import ThrashGuard, ThrashGuardArguments
 from stromboli.core.preemption.lost_work import LeastLossComparison, LostWork
@@ -31,19 +32,37 @@ class VictimOrderArguments(ThrashGuardArguments):
         "With `leastLoss`: jobs with so many evictions within `evictionMemory` are evicted last; 0 for no limit.",
         minimum=0,
     )
+    checkpoint_wait: float = Argument(
+        "checkpointWait",
+        "0s",
+        "With `leastLoss`: how long to wait for a checkpoint or the end of victims if they lose less then; `0s` for "
+        "not at all.",
+        parse=duration_or_nothing,
+    )
 
     def applied_to(self, rules: PreemptionRules, session: Session) -> PreemptionRules:
         """Return rules with this order of victims."""
-        if self.max_evictions and not (self.victim_order == _LEAST_LOSS and self.eviction_memory.seconds):
-            warning = f"{rules.action}: maxEvictions has no effect without victimOrder: leastLoss and an evictionMemory"
-            if warning not in session.warnings:
-                session.warnings.append(warning)
+        is_least_loss = self.victim_order == _LEAST_LOSS
+        if self.max_evictions and not (is_least_loss and self.eviction_memory.seconds):
+            self._warn(
+                rules, session, "maxEvictions has no effect without victimOrder: leastLoss and an evictionMemory"
+            )
+        if self.checkpoint_wait and not is_least_loss:
+            self._warn(rules, session, "checkpointWait has no effect without victimOrder: leastLoss")
         if self.victim_order == _YOUNGEST:
             return replace(rules, order=_youngest_first)
-        if self.victim_order == _LEAST_LOSS:
-            lost_work = LostWork(session, self.eviction_memory, self.max_evictions)
-            return replace(rules, order=lost_work.order, comparison=LeastLossComparison(lost_work))
+        if is_least_loss:
+            lost_work = LostWork(session, self.eviction_memory, self.max_evictions, self.checkpoint_wait)
+            better_moment = lost_work.better_moment if self.checkpoint_wait else None
+            comparison = LeastLossComparison(lost_work)
+            return replace(rules, order=lost_work.order, comparison=comparison, better_moment=better_moment)
         return rules
+
+    @staticmethod
+    def _warn(rules: PreemptionRules, session: Session, message: str) -> None:
+        warning = f"{rules.action}: {message}"
+        if warning not in session.warnings:
+            session.warnings.append(warning)
 
 
 def _youngest_first(job: Job, task: Task, is_needed: bool) -> float:
@@ -85,6 +104,8 @@ class PreemptionRules:
     exchanges: bool = True
     #: The order of victims of equal importance, which counts before their number.
     order: VictimOrder | None = None
+    #: Returns the moment until which the eviction of these tasks is postponed; None if it is not.
+    better_moment: Callable[[Sequence[Task]], float | None] | None = None
 
     def targets(self, preemptor: Job, victim: Job) -> bool:
         if self.may_target is None:

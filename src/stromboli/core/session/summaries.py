@@ -26,6 +26,7 @@ _SECONDARY = frozenset((
     Code.DISRUPTION_BUDGET,
     Code.NEVER_PREEMPTS,
     Code.PREEMPTION_RATE,
+    Code.PREEMPTION_POSTPONED,
 ))  # fmt: skip
 #: More specific than the reasons of the nodes, which follow from them.
 _SPECIFIC = frozenset((Code.NO_DOMAIN, Code.QUEUE_ORDER))

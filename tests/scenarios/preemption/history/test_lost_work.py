@@ -16,6 +16,7 @@ from tests.testing.cases.case import BUILT_IN, Case, configuration, flattened, o
 from tests.testing.manifests.builders import Manifest, gang, namespace, node, nodes, priority_class, queue, running
 
 INTERVAL = "scheduling.stromboli.dev/checkpoint-interval"
+RUN_TIME = "scheduling.stromboli.dev/run-time"
 LAST = "scheduling.stromboli.dev/last-checkpoint"
 
 
@@ -93,6 +94,75 @@ def test_preempt(case: Case) -> None:
     case.check()
 
 
+EVERY_HOUR: Mapping[str, Any] = {"annotations": {INTERVAL: "1h"}}
+
+
+def waits(name: str, *world: object, evicts: str = "", binds: str = "-", wait: str = "20m", **more: Any) -> Case:
+    conf = configuration(
+        ["priority", KEPT], ["predicates"], actions=ACTIONS,
+        arguments={"preempt": {"victimOrder": "leastLoss", "checkpointWait": wait}},
+    )  # fmt: skip
+    return Case(name, NOON, CLASSES, world, urgent(), conf=conf, evicts=evicts.split(), binds=binds, **more)
+
+
+#: A job that writes checkpoints every hour, the next one after a quarter of an hour.
+SOON = works("soon", "a", "09:15", **EVERY_HOUR)
+POSTPONED = [
+    waits("a preemption waits for a checkpoint that is near", nodes(1, 1), SOON),
+    waits("not for one after the wait", nodes(1, 1), SOON, evicts="soon-task-0", binds="A", wait="9m"),
+    waits("not if there was one a moment ago", nodes(1, 1), works("done", "a", "09:00", **EVERY_HOUR),
+          evicts="done-task-0", binds="A"),
+    waits("not for jobs without checkpoints", nodes(1, 1), works("none", "a", "09:10"), evicts="none-task-0",
+          binds="A"),
+    waits("not if another job loses less now", nodes(1, 2), SOON, works("young", "b", "11:59"), evicts="young-task-0",
+          binds="B"),
+    waits("but if another loses more now than the wait costs", nodes(1, 2), SOON, works("young", "b", "11:50")),
+    waits("a preemption waits for the end of a job that is near", nodes(1, 1),
+          works("ending", "a", "09:10", annotations={RUN_TIME: "3h"})),
+    waits("not for one that should have ended", nodes(1, 1), works("late", "a", "09:10", annotations={RUN_TIME: "1h"}),
+          evicts="late-task-0", binds="A"),
+    waits("a gang waits for the checkpoint of its members", nodes(1, 2),
+          works("pair", "ab", "09:10", **EVERY_HOUR)),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("case", POSTPONED, ids=str)
+def test_checkpoint_wait(case: Case) -> None:
+    case.check()
+
+
+def test_postponed_preemption_is_explained() -> None:
+    reasons = [
+        "0/1 nodes are available: 1 Insufficient cpu.",
+        "preempt: waits until 2026-03-01T12:15:00Z for a checkpoint or the end of pods of default/soon",
+    ]
+    waits("", nodes(1, 1), SOON, reasons={"urgent": reasons}).check()
+
+
+def test_wait_without_the_order_of_least_loss_is_a_warning() -> None:
+    arguments = {"preempt": {"checkpointWait": "10m"}}
+    conf = configuration(["priority", KEPT], ["predicates"], actions=ACTIONS, arguments=arguments)
+    warning = "preempt: checkpointWait has no effect without victimOrder: leastLoss"
+    world = [NOON, CLASSES, nodes(1, 1), SOON, urgent()]
+    Case("", world, conf=conf, evicts=["soon-task-0"], binds="A", warnings=[warning]).check()
+
+
+@pytest.mark.parametrize(("order", "evicts", "binds"), [
+    ("youngest", ["young-task-0"], "B"), ("leastLoss", ["old-task-0"], "A"),
+])  # fmt: skip
+@pytest.mark.parametrize("action", ["gangpreempt", "gangreclaim"])
+def test_gang_actions_take_the_order_of_victims(action: str, order: str, evicts: list[str], binds: str) -> None:
+    conf = configuration(
+        ["priority", KEPT], ["proportion", "predicates"], actions=f"allocate, {action}",
+        arguments={action: {"victimOrder": order}},
+    )  # fmt: skip
+    of = "rich" if action == "gangpreempt" else "poor"
+    due = gang(1, name="urgent", priority="high", created=at("11:59"), queue=of)
+    rich = [works("old", "a", "09:00", queue="rich", **EVERY_HOUR), works("young", "b", "11:50", queue="rich")]
+    world = [NOON, CLASSES, nodes(1, 2), queue("rich"), queue("poor"), due, rich]
+    Case("", world, conf=conf, evicts=evicts, binds=binds).check()
+
+
 @dataclass
 class HistoryCase:
     name: str
@@ -115,14 +185,14 @@ HISTORIES = [
 ]
 
 
-@pytest.mark.parametrize("action", ["preempt", "reclaim"])
+@pytest.mark.parametrize("action", ["preempt", "reclaim", "gangpreempt", "gangreclaim"])
 @pytest.mark.parametrize("case", HISTORIES, ids=str)
 def test_evictions_of_the_same_job_count(case: HistoryCase, action: str) -> None:
     rules = [plugin("gang", enablePreemptable=False, enableReclaimable=False)], ["priority", "proportion", "predicates"]
     text = configuration(
         *rules, actions=f"allocate, {action}", arguments={action: {"victimOrder": "leastLoss", **case.arguments}}
     )
-    due = gang(1, name="urgent", priority="high", created=at("11:59"), queue="rich" if action == "preempt" else "poor")
+    due = gang(1, name="urgent", priority="high", created=at("11:59"), queue="rich" if "preempt" in action else "poor")
     world = [NOON, CLASSES, nodes(1, 2), queue("rich"), queue("poor"), due]
     rich = [works("old", "a", "09:00", queue="rich"), works("young", "b", "11:50", queue="rich")]
     cluster = PlannedCluster(objects(flattened([world, rich])), Program(parse_configuration(text, BUILT_IN), BUILT_IN))

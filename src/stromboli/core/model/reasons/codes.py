@@ -117,6 +117,7 @@ class Code(StrEnum):
     DISRUPTION_BUDGET = "DisruptionBudgetSpent"
     NEVER_PREEMPTS = "PreemptionPolicyNever"
     PREEMPTION_RATE = "PreemptionRateLimited"
+    PREEMPTION_POSTPONED = "PreemptionPostponed"
 
 
 @dataclass(frozen=True, slots=True)

@@ -31,4 +31,10 @@ FACTS: dict[Code, CodeFacts] = {
         "Wait until the period is over, or raise `queuePreemptionRate` or `preemptionRate` of the action.",
         (*CAPACITY, RetryEvent.TIME),
     ),
+    Code.PREEMPTION_POSTPONED: CodeFacts(
+        "preemption postponed",
+        "The pods that would be evicted write a checkpoint or end soon, and lose less work then.", Remedy.WAIT,
+        "Wait until then, or shorten `checkpointWait` of the action.",
+        (*CAPACITY, RetryEvent.TIME),
+    ),
 }  # fmt: skip
