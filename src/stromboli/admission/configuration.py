@@ -91,6 +91,7 @@ def _validating(webhooks: Webhooks) -> list[Document]:
     written, metadata = ("CREATE", "UPDATE"), ("metadata.?annotations", "metadata.?labels")
     conditions = {"others": _others(webhooks), "changed": _changed(*metadata, "?spec")}
     placed = {"others": _others(webhooks), "changed": _changed(*metadata, "metadata.?ownerReferences")}
+    commands = {"others": _others(webhooks), "changed": _changed("?target", "?action")}
     pods = {"ours": _is_ours(webhooks, "object")}
     templates = {"ours": _has_our_template(webhooks)}
     cron_templates = {"ours": _has_our_cron_template(webhooks)}
@@ -100,7 +101,7 @@ def _validating(webhooks: Webhooks) -> list[Document]:
         _entry("workloads", webhooks, _WORKLOADS, written, templates | conditions),
         _entry("cronjobs", webhooks, _CRON_JOBS, written, cron_templates | conditions),
         _entry("volcanojobs", webhooks, _VOLCANO_WORKLOADS, written, conditions),
-        _entry("volcanocommands", webhooks, _VOLCANO_COMMANDS, ("CREATE",), {"others": _others(webhooks)}),
+        _entry("volcanocommands", webhooks, _VOLCANO_COMMANDS, written, commands),
         _entry("queues", webhooks, _QUEUES, (*written, "DELETE"), conditions),
         _entry("networks", webhooks, _NETWORKS, written, conditions),
     ]

@@ -1,7 +1,8 @@
 """Rules for objects that are being deleted.
 
 Such an object may stay for a long time, held by a finalizer that its owner added, and the scheduler still reads it. Its
-finalizers may change, and so may labels and annotations of others; its spec and what names a queue or a group may not.
+finalizers may change, and so may labels and annotations of others; its spec and what names a queue, a group or devices
+may not: a pod uses its devices until it is gone.
 """
 
 from __future__ import annotations
@@ -10,11 +11,14 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from stromboli.admission.facts import AdmissionPolicy
+from stromboli.admission.pods import DEVICES
 from stromboli.admission.requests import Request
 from stromboli.admission.verdict import GOOD, AdmissionVerdict, forbidden
 
 #: Domains of the labels and annotations that schedulers read; subdomains included.
 _DOMAINS = ("volcano.sh", "stromboli.dev", "scheduling.k8s.io", "kai.scheduler")
+#: What an object asks for; Commands have no spec.
+_CONTENT = ("spec", "target", "action")
 _REMEDY = "wait until the object is gone, then create it again"
 
 
@@ -31,8 +35,9 @@ def review_change_of_deleted(request: Request, policy: AdmissionPolicy) -> Admis
 
 
 def _changed(before: Mapping[str, Any], after: Mapping[str, Any]) -> Iterator[str]:
-    if before.get("spec") != after.get("spec"):
-        yield "spec"
+    for field in _CONTENT:
+        if before.get(field) != after.get(field):
+            yield field
     old, new = _map(before.get("metadata")), _map(after.get("metadata"))
     for part in ("annotations", "labels"):
         if _scheduling(old.get(part)) != _scheduling(new.get(part)):
@@ -43,7 +48,7 @@ def _changed(before: Mapping[str, Any], after: Mapping[str, Any]) -> Iterator[st
 
 def _scheduling(entries: object) -> dict[str, Any]:
     """The entries that schedulers read."""
-    return {key: value for key, value in _map(entries).items() if _is_read(key.partition("/")[0])}
+    return {key: value for key, value in _map(entries).items() if key in DEVICES or _is_read(key.partition("/")[0])}
 
 
 def _is_read(domain: str) -> bool:

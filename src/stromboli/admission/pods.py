@@ -28,7 +28,7 @@ NAMESPACE_FIELD = "metadata.namespace"
 CLASS_FIELD = "spec.priorityClassName"
 #: What a pod requests of shared devices, and which of them and which CPUs it was given: the scheduler counts a running
 #: pod by these, so a smaller value would give its devices to others as well.
-_DEVICES = (FRACTION, MEMORY, NUMBER, CONTAINER, *ASSIGNMENTS, PROCESSORS)
+DEVICES = (FRACTION, MEMORY, NUMBER, CONTAINER, *ASSIGNMENTS, PROCESSORS)
 
 
 def is_ours(pod: kube.Pod, policy: AdmissionPolicy) -> bool:
@@ -64,7 +64,7 @@ def validate_pod_change(
     verdict = GOOD
     if controlling_owner(before) != controlling_owner(pod):
         verdict = verdict.plus(_owner(pod, user, policy), _adoption(pod, user, facts, policy))
-    if job_key_of(before) is None and job_key_of(pod) is not None:
+    if job_key_of(before) is None and (job_key_of(pod) or _is_moved(before, pod, user, policy)):
         verdict = verdict.plus(_check_queue_of(pod, user, facts, policy))
     if policy.checks(FROZEN_FIELDS, user):
         verdict = verdict.plus(*_changed(before, pod))
@@ -102,6 +102,11 @@ def _owner(pod: kube.Pod, user: User, policy: AdmissionPolicy) -> AdmissionVerdi
     return forbidden(
         "metadata.ownerReferences", message, "remove the owner reference, or let the controller create the pod"
     )
+
+
+def _is_moved(before: kube.Pod, pod: kube.Pod, user: User, policy: AdmissionPolicy) -> bool:
+    """Report whether a user gives a pod another owner, or none: its group, and so its queue, may be another then."""
+    return group_name(before) != group_name(pod) and not policy.is_controller(user)
 
 
 def _adoption(pod: kube.Pod, user: User, facts: Facts, policy: AdmissionPolicy) -> AdmissionVerdict:
@@ -160,7 +165,7 @@ def _use(queue: str, field: str, pod: kube.Pod, user: User, facts: Facts, policy
 def _changed(before: kube.Pod, after: kube.Pod) -> Iterator[AdmissionVerdict]:
     """A pod without group may be added to one; other scheduling metadata is immutable."""
     for part, keys in (
-        ("annotations", (GROUP_NAME, *QUEUE_NAMES, PREEMPTABLE, *_DEVICES)),
+        ("annotations", (GROUP_NAME, *QUEUE_NAMES, PREEMPTABLE, *DEVICES)),
         ("labels", (*QUEUE_NAMES, PREEMPTABLE)),
     ):
         old, new = getattr(before.metadata, part) or {}, getattr(after.metadata, part) or {}

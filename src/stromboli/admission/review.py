@@ -189,7 +189,7 @@ def _volcano_workload(request: Request, facts: Facts, policy: AdmissionPolicy) -
 
 
 def _command(request: Request, facts: Facts, policy: AdmissionPolicy) -> AdmissionVerdict:
-    if request.operation != "CREATE":
+    if request.operation == "DELETE":
         return GOOD
     verdict = review_command(request.document)
     return verdict if policy.checks(AUTHORISATION, request.user_info) else replace(verdict, uses=())

@@ -20,7 +20,7 @@ from tests.e2e.environment.webhook import Document, Webhook, running_webhook
 from tests.integration.processes.conftest import Command
 
 NAMESPACE = "tenants-test"
-VOLCANO = "scheduling.volcano.sh/v1beta1"
+VOLCANO, COMMANDS = "scheduling.volcano.sh/v1beta1", "bus.volcano.sh/v1alpha1"
 QUEUE_NAME, OTHER_QUEUE_NAME = "scheduling.volcano.sh/queue-name", "volcano.sh/queue-name"
 GROUP_NAME = "scheduling.k8s.io/group-name"
 CLASSES = "scheduling.stromboli.dev/priority-classes"
@@ -74,7 +74,8 @@ _SUBJECTS = [{"apiGroup": RBAC, "kind": "User", "name": name} for name in ("bob"
 WORLD = [
     named("Namespace", "v1", NAMESPACE),
     named("ClusterRole", f"{RBAC}/v1", "tenants-test-volcano", rules=[
-        {"apiGroups": ["scheduling.volcano.sh"], "resources": ["podgroups"], "verbs": ["*"]}]),
+        {"apiGroups": ["scheduling.volcano.sh"], "resources": ["podgroups"], "verbs": ["*"]},
+        {"apiGroups": ["bus.volcano.sh"], "resources": ["commands"], "verbs": ["*"]}]),
     *(named("RoleBinding", f"{RBAC}/v1", f"bob-{role}", roleRef={"apiGroup": RBAC, "kind": "ClusterRole", "name": role},
             subjects=_SUBJECTS) for role in ("edit", "tenants-test-volcano")),
     named("PriorityClass", "scheduling.k8s.io/v1", "tenants-high", value=1000),

@@ -17,11 +17,13 @@ from testbed.assets import NoAssets
 from testbed.plane import ControlPlane
 from tests.e2e.tenancy.tenants import (
     CLASSES,
+    COMMANDS,
     DENIED,
     GROUP_NAME,
     NAMESPACE,
     OTHER_QUEUE_NAME,
     QUEUE_NAME,
+    VOLCANO,
     WIDGETS,
     Tenants,
     group,
@@ -122,6 +124,17 @@ def test_ordinary_client_gets_no_answer_from_the_webhook(tenants: Tenants) -> No
     assert (refused.value.code, refused.value.read()) == (403, b"forbidden\n")
 
 
+def test_pod_cannot_move_to_the_group_of_another_owner(tenants: Tenants) -> None:
+    """The group of this owner exists in a foreign queue; no controller has given the pod a group of its own yet."""
+    assert tenants.refusal(group("podgroup-u-7", queue="science"), user="") == ""
+    assert tenants.refusal(pod("mover", schedulerName="stromboli")) == ""
+    owner = {"apiVersion": "example.com/v1", "kind": "Widget", "name": "w", "uid": "u-7", "controller": True}
+    message = f"{DENIED}Pod {NAMESPACE}/mover: metadata.ownerReferences: queue 'science': 'bob' may not use it"
+    assert message in tenants.patch("pod", "mover", {"metadata": {"ownerReferences": [owner]}})
+    tenants.delete("pod", "mover")
+    tenants.delete("podgroup", "podgroup-u-7")
+
+
 def test_group_being_deleted_stays_in_its_queue(tenants: Tenants) -> None:
     held = group("held", queue="default")
     held["metadata"]["finalizers"] = ["example.com/hold"]
@@ -130,6 +143,20 @@ def test_group_being_deleted_stays_in_its_queue(tenants: Tenants) -> None:
     message = f"{DENIED}PodGroup {NAMESPACE}/held: spec: cannot change while the object is being deleted"
     assert message in tenants.patch("podgroup", "held", {"spec": {"queue": "science"}})
     assert tenants.patch("podgroup", "held", {"metadata": {"finalizers": []}}) == "", "the deletion is not blocked"
+
+
+def test_command_cannot_be_turned_to_a_queue(tenants: Tenants) -> None:
+    """A finalizer holds the Command until then; the controllers would execute one that is not being deleted."""
+    job = {"apiVersion": "batch.volcano.sh/v1alpha1", "kind": "Job", "name": "missing", "uid": "u-1"}
+    science = {"apiVersion": VOLCANO, "kind": "Queue", "name": "science", "uid": "u-2"}
+    command = named("Command", COMMANDS, "turned", metadata={"finalizers": ["example.com/hold"]}, target=job)
+    denied = "target.name: queue 'science': 'bob' may not update it"
+    assert denied in tenants.refusal({**command, "target": science, "action": "CloseQueue"})
+    assert tenants.refusal({**command, "action": "AbortJob"}) == ""
+    refused = tenants.patch("commands.bus.volcano.sh", "turned", {"target": science, "action": "CloseQueue"})
+    assert denied in refused or "target: cannot change while the object is being deleted" in refused
+    assert tenants.patch("commands.bus.volcano.sh", "turned", {"metadata": {"finalizers": []}}) == ""
+    tenants.delete("commands.bus.volcano.sh", "turned")
 
 
 def test_task_priority_outside_of_32_bits_is_rejected(tenants: Tenants) -> None:
@@ -159,6 +186,13 @@ def test_running_pod_keeps_what_it_requests_of_a_shared_gpu(tenants: Tenants) ->
         assert denied in tenants.patch("pod", "sharing", {"metadata": {"annotations": {"gpu-fraction": value}}})
     assert tenants.patch("pod", "sharing", {"metadata": {"annotations": {"note": "x"}}}) == ""
     tenants.delete("pod", "sharing")
+    held = pod("dying", annotations={"gpu-fraction": "0.5"})
+    held["metadata"]["finalizers"] = ["example.com/hold"]
+    assert tenants.refusal(held) == ""
+    tenants.delete("pod", "dying", user="bob")
+    denied = f"{DENIED}Pod {NAMESPACE}/dying: metadata.annotations: cannot change while the object is being deleted"
+    assert denied in tenants.patch("pod", "dying", {"metadata": {"annotations": {"gpu-fraction": "0.01"}}})
+    assert tenants.patch("pod", "dying", {"metadata": {"finalizers": []}}) == ""
 
 
 def _apply_group(tenants: Tenants, queue: str) -> str:

@@ -9,6 +9,7 @@ import pytest
 
 from stromboli import kube
 from stromboli.admission.facts import AUTHORISATION, FROZEN_FIELDS, PRIORITIES, AdmissionPolicy
+from stromboli.admission.pods import DEVICES
 from stromboli.admission.requests import Request, User
 from stromboli.admission.review import review
 from stromboli.cluster.objects.priority_classes import ALLOWED_CLASSES
@@ -24,6 +25,8 @@ from tests.unit.admission.requests import queue as world_queue
 QUEUE_NAME = "scheduling.volcano.sh/queue-name"
 PREEMPTABLE = "volcano.sh/preemptable"
 TASK_PRIORITY = "volcano.sh/task-priority"
+#: An owner of a kind that the webhook does not review.
+WIDGET = ("example.com/v1", "Widget")
 
 
 def message_of(review_request: Request, policy: AdmissionPolicy = POLICY) -> str:
@@ -439,6 +442,25 @@ def test_pod_added_to_group_needs_access_to_its_queue() -> None:
     assert used(review_request) == {"science"}
 
 
+MOVES: dict[str, tuple[Document, Document, str, set[str]]] = {
+    "to an owner whose group is in a queue": (pod(), pod(owner=WIDGET), "team", {"science"}),
+    "to the queue of the namespace": (pod(owner=WIDGET), pod(), "lab", {"science"}),
+    "out of the queue": (pod(owner=WIDGET), pod(), "team", set()),
+    "none: the pod names its group": (pod(group="mine"), pod(group="mine", owner=WIDGET), "team", set()),
+}
+
+
+@pytest.mark.parametrize("case", MOVES)
+def test_pod_with_another_owner_needs_access_to_its_new_queue(case: str) -> None:
+    before, after, namespace, queues = MOVES[case]
+    group_of_owner = as_type({"metadata": {"name": "podgroup-u"}, "spec": {"queue": "science"}}, kube.PodGroup)
+    facts = FACTS.with_groups({"team/podgroup-u": group_of_owner})
+    for user, needed in ((ALICE, queues), (CONTROLLER, set())):
+        verdict = review(request("Pod", after, before=before, user=user, namespace=namespace), facts, POLICY)
+        assert verdict.is_allowed, verdict.message
+        assert {use.queue for use in verdict.uses} == needed
+
+
 def test_adopted_pod_needs_class_that_every_queue_allows() -> None:
     """Its new owner may name a queue that does not allow the class of the pod, which a user created."""
     owner, high = ("apps/v1", "ReplicaSet"), {"priorityClassName": "high"}
@@ -509,6 +531,15 @@ def test_object_being_deleted_keeps_what_scheduling_depends_on(case: str) -> Non
     message = message_of(request("PodGroup", after, before=before, user=ALICE))
     assert message.startswith(f"PodGroup team/sample: {refusal}") if refusal else message == ""
     assert message_of(request("PodGroup", after, before=before)) == "", "administrators may"
+
+
+@pytest.mark.parametrize("key", DEVICES)
+def test_terminating_pod_keeps_its_devices(key: str) -> None:
+    """Its containers use them until it is gone."""
+    before, after = (leaving(pod(annotations={key: value})) for value in ("0.5", "0.01"))
+    refusal = "Pod team/sample: metadata.annotations: cannot change while the object is being deleted"
+    assert message_of(request("Pod", after, before=before, user=ALICE)).startswith(refusal)
+    assert message_of(request("Pod", after, before=before)) == "", "administrators may"
 
 
 def test_class_of_pod_before_its_group_must_be_allowed_in_every_queue() -> None:

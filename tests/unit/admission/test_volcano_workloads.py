@@ -158,6 +158,16 @@ def replace_queue(queue: str) -> Any:
     return type(namespace)(metadata=type(namespace.metadata)(name="bench", annotations=annotations))
 
 
+def test_command_that_is_changed_needs_access_like_a_new_one() -> None:
+    """The controllers execute a Command in the form in which they find it."""
+    before, after = (command(action, kind).document for action, kind in (("AbortJob", "Job"), ("CloseQueue", "Queue")))
+    verdict = verdict_of(request("Command", after, before=before, user=ALICE, group=BUS))
+    assert [(use.queue, use.verb) for use in verdict.uses] == [("science", "update")]
+    leaving = {"metadata": {"deletionTimestamp": "2030-01-01T00:00:00Z"}}
+    held = request("Command", {**after, **leaving}, before={**before, **leaving}, user=ALICE, group=BUS)
+    assert "target: cannot change while the object is being deleted" in verdict_of(held).message
+
+
 def test_priority_class_of_a_job_must_be_allowed_in_its_queue() -> None:
     facts = replace(FACTS, queues={**FACTS.queues, "physics": FACTS.queues["science"]})
     message = review(job(queue="physics", priorityClassName="high"), facts, POLICY).message
