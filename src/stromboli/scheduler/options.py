@@ -53,8 +53,6 @@ class SchedulerOptions:
     #: The path or DSN of the history; empty for none.
     history: str = ""
     history_bounds: HistoryBounds = field(default_factory=HistoryBounds)
-    #: The label of pods and groups with the user of a job.
-    history_user_label: str = ""
     #: The interval of forecasts of the starts of waiting jobs; 0 for none.
     forecast: float = 0.0
     #: References of the plugins of the policy that are not installed, for processes that use the policy too.

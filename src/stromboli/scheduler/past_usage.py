@@ -66,7 +66,7 @@ class PastUsageFeed:
         components = self._components
         components.cluster.cluster_state()  # decodes the requests of new pods
         has_history = components.history is not None
-        self._meter = UsageMeter(components.cluster, components.options.history_user_label, is_loading=has_history)
+        self._meter = UsageMeter(components.cluster, is_loading=has_history)
         self._meter.observe_all(self._wall_clock())
         self._began = components.clock()
         if not has_history:

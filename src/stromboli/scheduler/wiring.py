@@ -176,7 +176,7 @@ class Components:
         options = self.options
         return HistoryFeed(
             self.cluster, HistoryWriter(options.history, options.history_bounds), options.scheduler_names[0],
-            user_label=options.history_user_label, is_leader=self.is_leader,
+            is_leader=self.is_leader,
         )  # fmt: skip
 
     def is_binding(self) -> bool:

@@ -62,10 +62,6 @@ history_options = option_group(
         "--history-max-size", type=SizeInBytes(), default="1Gi", metavar="SIZE",
         help="Remove the oldest jobs from the history beyond this size; 0: no limit.",
     ),
-    setting(
-        "--history-user-label", default="stromboli.dev/user", metavar="KEY",
-        help="The label of pods and PodGroups with the user of a job.",
-    ),
 )  # fmt: skip
 
 

@@ -223,7 +223,10 @@ class Accounting:
                 return
         spec = missing_group(key)
         if group is not None:
-            spec = job_spec(group, self._decoder.axis, self._sources.priority_classes.priorities, self._default_queue)
+            spec = job_spec(
+                group, self._decoder.axis, self._sources.priority_classes.priorities, self._default_queue,
+                self._pods.users.get(key, ()),
+            )  # fmt: skip
             self._group_faults[key] = spec.fault
             if spec.fault:
                 self._warnings["group", key] = spec.fault

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from stromboli import kube
 from stromboli.cluster.objects.bind_requests import BindRequests
@@ -14,6 +14,8 @@ from stromboli.cluster.state.assumptions import Assumptions
 from stromboli.cluster.state.changes import ChangedObjects
 from stromboli.cluster.state.pods import Pods
 from stromboli.kube.objects.bind_requests import BindRequest
+from stromboli.workloads.groups import job_key_of
+from stromboli.workloads.users import named_user
 
 
 class PodEvents:
@@ -59,9 +61,13 @@ class PodEvents:
     def _update_record(self, pod: kube.Pod) -> None:
         uid = pod.metadata.uid
         known = self._pods.records.get(uid)
-        if known is None or not same_requests(known.pod, pod):
+        if (
+            known is None
+            or not same_requests(known.pod, pod)
+            or named_user(known.pod.metadata) != named_user(pod.metadata)
+        ):
             self._leave_job(uid)
-            self._decoder.decode(self._pods.add(pod))
+            self._join_job(pod)
             return
         labels, known.pod = known.pod.metadata.labels, pod
         if labels != pod.metadata.labels:
@@ -79,9 +85,24 @@ class PodEvents:
         self._claims.leave(uid)
         self._changes.mark_pod(uid)
 
+    def _join_job(self, pod: kube.Pod) -> None:
+        users = self._pods.users
+        job = job_key_of(pod) or ""
+        before = list(users.get(job, ()))
+        self._decoder.decode(self._pods.add(pod))
+        self._note_users(job, before)
+
     def _leave_job(self, uid: str) -> None:
+        record = self._pods.records.get(uid)
+        before = list(self._pods.users.get(record.job, ())) if record is not None else []
         if job := self._pods.leave_job(uid):
             self._changes.jobs.add(job)
+            self._note_users(job, before)
+
+    def _note_users(self, job: str, before: Sequence[str]) -> None:
+        """Have the job rebuilt if its pods named other users before: its group may name none."""
+        if list(self._pods.users.get(job, ())) != before:
+            self._changes.groups.add(job)
 
     # -- bind requests ------------------------------------------------------------------------------------------
 

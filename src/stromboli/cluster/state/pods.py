@@ -13,6 +13,7 @@ from stromboli import kube
 from stromboli.cluster.objects.indexes import discard_member
 from stromboli.cluster.objects.pods.pods import PodRecord
 from stromboli.workloads.groups import job_key_of
+from stromboli.workloads.users import named_user, user_of
 
 
 class Pods:
@@ -24,6 +25,8 @@ class Pods:
         self.records: dict[str, PodRecord] = {}
         #: Pod uids by job.
         self.members: dict[str, set[str]] = {}
+        #: By job, the users that its pods name, with the number of these pods.
+        self.users: dict[str, Counter[str]] = {}
         #: Waiting pods of other schedulers. They occupy nothing, unless a bind request places them.
         self.others: dict[str, kube.Pod] = {}
 
@@ -44,6 +47,10 @@ class Pods:
     def of_job(self, key: str) -> list[kube.Pod]:
         return [self.records[uid].pod for uid in sorted(self.members.get(key, ()))]
 
+    def user_of(self, group: kube.PodGroup) -> str:
+        """Return the user of the job of a group."""
+        return user_of(group.metadata, self.users.get(group.key, ()))
+
     @property
     def foreign_jobs(self) -> frozenset[str]:
         """Jobs that belong to other schedulers."""
@@ -63,6 +70,8 @@ class Pods:
         record = self.records[pod.metadata.uid] = PodRecord(pod, job_key_of(pod) or "")
         if record.job:
             self.members.setdefault(record.job, set()).add(pod.metadata.uid)
+            if user := named_user(pod.metadata):
+                self.users.setdefault(record.job, Counter())[user] += 1
         return record
 
     def leave_job(self, uid: str) -> str:
@@ -71,7 +80,17 @@ class Pods:
         if record is None or not record.job:
             return ""
         discard_member(self.members, record.job, uid)
+        if user := named_user(record.pod.metadata):
+            self._leave_user(record.job, user)
         return record.job
+
+    def _leave_user(self, job: str, user: str) -> None:
+        users = self.users[job]
+        users[user] -= 1
+        if not users[user]:
+            del users[user]
+        if not users:
+            del self.users[job]
 
     def note_owner(self, pod: kube.Pod) -> None:
         if self._owners is not None:
@@ -87,6 +106,7 @@ class Pods:
         """Drop the records before all pods are added again; owners and waiting pods of other schedulers stay."""
         self.records.clear()
         self.members.clear()
+        self.users.clear()
 
 
 class JobOwners:

@@ -13,7 +13,6 @@ from stromboli.core.model.usage.past_usage import Account
 from stromboli.kube.objects.meta import TopLevel
 from stromboli.workloads.groups import job_key_of
 from stromboli.workloads.queues import queue_name_of
-from stromboli.workloads.users import USER, user_of
 
 if TYPE_CHECKING:
     from stromboli.cluster.state.cluster import Cluster
@@ -22,10 +21,9 @@ if TYPE_CHECKING:
 class UsageMeter:
     """Keeps the usage ledger of a cluster up to date: a pod counts once, however often it is reported."""
 
-    def __init__(self, cluster: Cluster, user_label: str = USER, *, is_loading: bool = False) -> None:
+    def __init__(self, cluster: Cluster, *, is_loading: bool = False) -> None:
         """`is_loading` if recorded runs are restored later."""
         self._cluster = cluster
-        self._user_label = user_label
         self._ledger = cluster.past_usage = UsageLedger()
         self._ledger.is_loading = is_loading
         #: The accounts of pods that are being charged, by uid.
@@ -73,7 +71,7 @@ class UsageMeter:
         if group is None or record is None or record.facts is None or self._cluster.pods.is_foreign(pod):
             return None
         queue = queue_name_of(group, self._cluster.default_queue)
-        user = user_of(group.metadata, self._user_label) or user_of(pod.metadata, self._user_label)
+        user = self._cluster.pods.user_of(group)
         return Account(queue, pod.metadata.namespace, user, named_amounts(record.facts.request, self._cluster.axis))
 
 

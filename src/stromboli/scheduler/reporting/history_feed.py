@@ -7,6 +7,7 @@ records are idempotent, so that nothing counts twice. Nothing here waits: record
 from __future__ import annotations
 
 import time
+from collections import Counter
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
@@ -25,7 +26,7 @@ from stromboli.kube.objects.meta import OwnerReference, TopLevel
 from stromboli.kube.objects.native import NativePodGroup
 from stromboli.workloads.groups import SUSPENDED, job_key_of, title_of
 from stromboli.workloads.queues import queue_name_of
-from stromboli.workloads.users import user_of
+from stromboli.workloads.users import named_user
 
 if TYPE_CHECKING:
     from stromboli.history.writer import HistoryWriter
@@ -36,7 +37,7 @@ _MAX_TEXT = 256
 
 
 class HistoryFeed:
-    """`scheduler` is the name under which this process records; `user_label` a label of pods or groups."""
+    """`scheduler` is the name under which this process records."""
 
     def __init__(
         self,
@@ -44,14 +45,12 @@ class HistoryFeed:
         writer: HistoryWriter,
         scheduler: str,
         *,
-        user_label: str,
         is_leader: Callable[[], bool],
         wall_clock: Callable[[], float] = time.time,
     ) -> None:
         self.writer = writer
         self._cluster = cluster
         self._scheduler = scheduler
-        self._user_label = user_label
         self._is_leader = is_leader
         self._wall_clock = wall_clock
         #: Whether everything that existed at the start has been submitted.
@@ -118,18 +117,13 @@ class HistoryFeed:
             scheduler=self._scheduler,
             owner_kind=owner.kind or "" if owner else "",
             owner_name=owner.name or "" if owner else "",
-            user_name=self._user_of(group),
+            user_name=self._cluster.pods.user_of(group),
             min_member=group.spec.min_member or 0,
             priority_class=group.spec.priority_class_name or "",
             created=seconds_of(metadata.creation_timestamp) or self._wall_clock(),
             deleted=deleted,
             suspended=deleted if SUSPENDED in (metadata.annotations or {}) else None,
         )
-
-    def _user_of(self, group: kube.PodGroup) -> str:
-        """Return the user that the group or one of its pods names."""
-        entries = [group, *self._cluster.pods.of_job(group.key)[:1]]
-        return next(filter(None, (user_of(entry.metadata, self._user_label) for entry in entries)), "")
 
     # -- pods ---------------------------------------------------------------------------------------------------
 
@@ -143,10 +137,12 @@ class HistoryFeed:
             self._submit(self._progress(pod))
 
     def _job_named_by(self, pod: kube.Pod) -> list[RecordedJob]:
-        """Return the job of its first pod if only that names the user: the group was recorded before."""
+        """Return the job of the first pod that names a user, unless its group does: the group was recorded before."""
         key = job_key_of(pod) or ""
-        is_first = len(self._cluster.pods.members.get(key, ())) == 1
-        return [self._job(self._cluster.groups[key])] if is_first and user_of(pod.metadata, self._user_label) else []
+        users = self._cluster.pods.users.get(key) or Counter[str]()
+        is_first = sum(users.values()) == 1 and named_user(pod.metadata) in users
+        group = self._cluster.groups[key]
+        return [self._job(group)] if is_first and not named_user(group.metadata) else []
 
     def _submit(self, record: RecordedPod) -> None:
         self.writer.submit(pods=[record])

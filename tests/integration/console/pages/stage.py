@@ -93,7 +93,7 @@ class StageCluster(ServerThread):
 
     async def _run_cluster(self) -> None:
         policy = ActivePolicy(read_registry(()), "")
-        options = SchedulerOptions(history=self.history, history_user_label="stromboli.dev/user")
+        options = SchedulerOptions(history=self.history)
         pool = NodePool(8, resources={"cpu": "8", "memory": "32Gi", "pods": "110"}, racks=2)
         try:
             async with local_cluster(policy, pools=[pool], options=options, server=self.server) as running:

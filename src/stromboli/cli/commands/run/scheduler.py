@@ -194,7 +194,6 @@ def _settings(arguments: Mapping[str, Any]) -> SchedulerSettings:
         plugins=tuple(arguments["plugins"]),
         history=arguments["history"],
         history_bounds=bounds_of(arguments),
-        history_user_label=arguments["history_user_label"],
         shard=settings_of_shard(shard, election, arguments["shard_takeover"]) if shard and election else None,
     )
     return SchedulerSettings(

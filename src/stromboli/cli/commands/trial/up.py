@@ -178,7 +178,7 @@ async def _run(
         server = ApiServer(port=options["port"])
         behaviour = SchedulerOptions(
             seed=options["seed"], bind_mode=options["bind_mode"] or "", history=history,
-            history_user_label="stromboli.dev/user", forecast=_FORECAST_PERIOD, plugins=tuple(options["plugins"]),
+            forecast=_FORECAST_PERIOD, plugins=tuple(options["plugins"]),
         )  # fmt: skip
         async with local_cluster(policy, pools=[pool], options=behaviour, server=server) as running:
             async with contextlib.AsyncExitStack() as stack:

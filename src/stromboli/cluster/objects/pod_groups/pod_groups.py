@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import zlib
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from sys import intern
 
 from stromboli import kube
@@ -50,9 +50,13 @@ def _preemptable(text: str | None) -> bool | None:
 
 
 def job_spec(
-    group: kube.PodGroup, axis: ResourceAxis, priorities: Priorities, default_queue: str = DEFAULT_QUEUE
+    group: kube.PodGroup,
+    axis: ResourceAxis,
+    priorities: Priorities,
+    default_queue: str = DEFAULT_QUEUE,
+    users: Collection[str] = (),
 ) -> JobSpec:
-    """The job that a PodGroup describes. Invalid content becomes the job's fault."""
+    """The job that a PodGroup describes; `users` are those that its pods name. Invalid content becomes its fault."""
     spec, metadata = group.spec, group.metadata
     annotations, labels = metadata.annotations or NO_ENTRIES, metadata.labels or NO_ENTRIES
     result = JobSpec(
@@ -65,7 +69,7 @@ def job_spec(
         min_task_member=spec.min_task_member or NO_ENTRIES,
         priority=priorities.of_group(group),
         created=seconds_of(metadata.creation_timestamp),
-        user=user_of(metadata),
+        user=user_of(metadata, users),
         annotations=annotations,
         labels=labels,
         preemptable=_preemptable(annotations.get(PREEMPTABLE) or labels.get(PREEMPTABLE)),
