@@ -22,7 +22,7 @@ CHART = Path(__file__).parent / "stromboli"
 
 def copies() -> dict[str, str]:
     """The content of the generated files, by path inside the chart."""
-    webhooks = dump_documents([webhook_documents(Webhooks())])
+    webhooks = dump_documents([webhook_documents(Webhooks(records_users=True))])
     found = {"files/volcano-scheduler.conf": DEFAULT_TEXT, "files/webhooks.yaml": webhooks}
     found["files/rules/metrics-reader.yaml"] = dump_documents([METRICS_READER_RULES])
     for file in (files("stromboli.kube") / "crds").iterdir():

@@ -77,6 +77,7 @@ def _mutating(webhooks: Webhooks) -> list[Document]:
     users = [
         _entry("workloads", webhooks, _WORKLOADS, ("CREATE",), {"ours": _has_our_template(webhooks)}),
         _entry("cronjobs", webhooks, _CRON_JOBS, ("CREATE",), {"ours": _has_our_cron_template(webhooks)}),
+        _entry("volcanorunners", webhooks, _VOLCANO_RUNNERS, ("CREATE",), {}),
     ]
     return [
         *(entry | facts for entry in users if webhooks.records_users),
@@ -167,6 +168,10 @@ _VOLCANO_JOBS = (_resources(BATCH_GROUP, "v1alpha1", "jobs"),)
 _VOLCANO_WORKLOADS = (
     _resources(BATCH_GROUP, "v1alpha1", "jobs", "cronjobs"),
     _resources("flow.volcano.sh", "v1alpha1", "jobflows", "jobtemplates"),
+)
+_VOLCANO_RUNNERS = (
+    _resources(BATCH_GROUP, "v1alpha1", "cronjobs"),
+    _resources("flow.volcano.sh", "v1alpha1", "jobflows"),
 )
 _VOLCANO_COMMANDS = (_resources(BUS_GROUP, "v1alpha1", "commands"),)
 

@@ -58,7 +58,7 @@ def review(request: Request, facts: Facts, policy: AdmissionPolicy) -> Admission
         return replace(review_change_of_deleted(request, policy), subject=subject_of(request))
     try:
         own = policy_for(request, policy)
-        verdict = rule(request, facts, own).plus(check_user(request, own))
+        verdict = rule(request, facts, own).plus(check_user(request, facts, own))
     except ObjectError as error:
         message = (
             f"{error.field}: {error.message}; {error.remedy}" if error.field else f"{error.message}; {error.remedy}"

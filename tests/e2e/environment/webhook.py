@@ -122,8 +122,8 @@ class Webhook:
             input=stdin, capture_output=True, text=True, check=False, timeout=60,
         )  # fmt: skip
 
-    def wait(self, reached: Any, what: str) -> None:
-        deadline = time.monotonic() + DEADLINE
+    def wait(self, reached: Any, what: str, seconds: float = DEADLINE) -> None:
+        deadline = time.monotonic() + seconds
         while not reached():
             assert time.monotonic() < deadline, f"timed out: {what}\n{self.log}"
             time.sleep(0.1)

@@ -156,16 +156,17 @@ def _controller(plane: ControlPlane, folder: Path) -> Iterator[None]:
 
 
 @contextlib.contextmanager
-def running_tenants(plane: ControlPlane, folder: Path) -> Iterator[Tenants]:
+def running_tenants(plane: ControlPlane, folder: Path, *, records_users: bool = False) -> Iterator[Tenants]:
     """The webhook and the controllers, each with its own account. Raises NoAssets."""
+    options = ("--record-users",) if records_users else ()
     asyncio.run(_furnish(plane))
     with contextlib.ExitStack() as stack:
         webhook = stack.enter_context(running_webhook(plane, folder))
         everything = json.dumps({"apiVersion": "v1", "kind": "List", "items": WORLD})
         applied = webhook.kubectl("apply", "-f", "-", stdin=everything)
         assert applied.returncode == 0, applied.stderr
-        webhook.start()
-        webhook.register()
+        webhook.start(*options)
+        webhook.register(*options)
         stack.enter_context(controller_manager(plane, folder, own_accounts=True))
         stack.enter_context(_controller(plane, folder))
         made = Tenants(webhook)
@@ -177,4 +178,4 @@ def running_tenants(plane: ControlPlane, folder: Path) -> Iterator[Tenants]:
             ours = [each for each in WORLD if each["metadata"]["name"] != "default"]
             gone = json.dumps({"apiVersion": "v1", "kind": "List", "items": ours})
             webhook.kubectl("annotate", "queue", "default", f"{CLASSES}-")
-            webhook.kubectl("delete", "--wait=false", "-f", "-", stdin=gone)
+            webhook.kubectl("delete", "--timeout=50s", "-f", "-", stdin=gone)

@@ -386,6 +386,7 @@ WEBHOOKS: list[tuple[str, Values, list[str]]] = [
      ["--scheduler-name=night", "--scheduler-name=day"]),
     ("failing otherwise", {"admission": {**WEBHOOK, "validatingFailure": "Ignore", "mutatingFailure": "Fail"}},
      ["--validating-failure=ignore", "--mutating-failure=fail"]),
+    ("recorded users", {"admission": {**WEBHOOK, "recordUsers": True}}, ["--record-users"]),
     ("timeout", {"admission": {**WEBHOOK, "timeoutSeconds": 3}}, ["--timeout=3"]),
     ("others are spared", {"admission": {**WEBHOOK, "spareNamespaces": ["infra", "kube-system"]}},
      ["--exclude-namespace=infra", "--exclude-namespace=kube-system"]),
@@ -429,6 +430,12 @@ def test_webhook_has_certificate_and_active_replicas(chart: helm_python.Chart) -
     assert {port["targetPort"] for port in found["Service stromboli-admission"]["spec"]["ports"]} <= ports
     assert found["ClusterRole stromboli-admission"]["rules"] == rules(rights_of("admission"))
     assert "Role stromboli-admission" not in found
+
+
+def test_users_are_recorded_by_choice(chart: helm_python.Chart) -> None:
+    for is_on in (False, True):
+        found = rendered(chart, {"admission": {**WEBHOOK, "recordUsers": is_on}})
+        assert ("--record-users=true" in container(found["Deployment stromboli-admission"])["args"]) is is_on
 
 
 def test_path_secret_is_generated_by_default(chart: helm_python.Chart) -> None:

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from stromboli.workloads.document import WorkloadDocument
+from stromboli.workloads.users import USER
 
 #: Labels and annotations of the Jobs of flows, with `<namespace>.<name>`.
 CREATED_BY_TEMPLATE, CREATED_BY_FLOW = "volcano.sh/createdByJobTemplate", "volcano.sh/createdByJobFlow"
@@ -21,7 +22,7 @@ def job_of_cron_job(cron_job: WorkloadDocument, name: str) -> WorkloadDocument:
 
 def job_of_flow(flow: WorkloadDocument, place: int, template: Mapping[str, Any]) -> WorkloadDocument:
     """Return the Job of an entry in `spec.flows`, which names the spec of this template; it is called
-    `<flow>-<template>` and names both as its origin.
+    `<flow>-<template>` and names both as its origin. Its user is that of the flow.
     """
     path = f"spec.flows[{place}]"
     name = flow.text(f"{path}.name")
@@ -29,7 +30,8 @@ def job_of_flow(flow: WorkloadDocument, place: int, template: Mapping[str, Any])
         CREATED_BY_TEMPLATE: f"{flow.namespace}.{name}",
         CREATED_BY_FLOW: f"{flow.namespace}.{flow.name}",
     }
-    metadata = {**_identity(flow, f"{flow.name}-{name}"), "labels": origin, "annotations": origin}
+    user = {USER: flow.annotations[USER]} if USER in flow.annotations else {}
+    metadata = {**_identity(flow, f"{flow.name}-{name}"), "labels": origin, "annotations": {**origin, **user}}
     return _job(metadata, _patched(template, flow.map(f"{path}.patch.jobSpec")))
 
 
