@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-import msgspec
-
 from stromboli.core.model.nodes.usage import Usage
 from stromboli.external.figures import Figure, SourceProblem, joined
+from stromboli.external.prometheus_api import number_of, query_now
 from stromboli.kube.client.transport import Transport
 
 #: Labels that may contain the name of a node, the most reliable first; `instance` only if it was relabelled.
@@ -21,25 +20,6 @@ MEMORY = (
 )
 #: The time of a node's last sample: averages are current even if the node sent nothing for minutes.
 LAST_SEEN = f"max {_BY} (timestamp(node_memory_MemTotal_bytes))"
-
-
-class _Sample(msgspec.Struct):
-    metric: dict[str, str]
-    value: tuple[float, str]
-
-
-class _Data(msgspec.Struct, rename={"result_type": "resultType"}):
-    result_type: str = ""
-    result: list[_Sample] = []
-
-
-class _PrometheusResponse(msgspec.Struct):
-    status: str = ""
-    error: str = ""
-    data: _Data = msgspec.field(default_factory=_Data)
-
-
-_ANSWER = msgspec.json.Decoder(_PrometheusResponse)
 
 
 class Prometheus:
@@ -58,16 +38,12 @@ class Prometheus:
 
     async def _ask(self, question: str) -> dict[str, Figure]:
         query = question.replace("WINDOW", f"{self._window}s")
-        body = await self._transport.request("GET", "/api/v1/query", params={"query": query})
-        try:
-            answer = _ANSWER.decode(body)
-            figures = {_name(sample.metric): Figure(float(sample.value[1]), sample.value[0])
-                       for sample in answer.data.result}  # fmt: skip
-        except (msgspec.DecodeError, ValueError) as error:
-            raise SourceProblem(f"unreadable response from Prometheus: {error}") from None
-        if answer.status != "success" or answer.data.result_type != "vector":
-            why = answer.error[:200] or answer.data.result_type or "no data"
-            raise SourceProblem(f"Prometheus query failed: {why}")
+        figures = {}
+        for series in await query_now(self._transport, query):
+            if series.value is None:
+                raise SourceProblem("unreadable response from Prometheus: a sample has no value")
+            moment, text = series.value
+            figures[_name(series.metric)] = Figure(number_of(text), moment)
         return figures
 
 

@@ -96,7 +96,7 @@ class UsageFeed:
             return MetricsServer(self._client)
         if source.type == ADAPTOR:
             return Adaptor(self._client)
-        transport = transport_to(_endpoint(source), timeout=self._timeout, max_size=MAX_RESPONSE_SIZE)
+        transport = transport_to(endpoint_of(source), timeout=self._timeout, max_size=MAX_RESPONSE_SIZE)
         if source.type == ELASTICSEARCH:
             return Elasticsearch(transport, window, source.index, source.hostname_field)
         return Prometheus(transport, window)
@@ -124,7 +124,7 @@ def _unusable_reason(figures: Mapping[str, Usage]) -> str:
     )
 
 
-def _endpoint(source: MetricsSource) -> ExternalEndpoint:
+def endpoint_of(source: MetricsSource) -> ExternalEndpoint:
     return ExternalEndpoint(
         source.address,
         authorities=source.authorities,

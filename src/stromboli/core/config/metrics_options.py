@@ -6,11 +6,11 @@ Volcano's documentation nests some keys and its code expects them flat (`tls.ins
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from urllib.parse import unquote
 
 from stromboli.core.config.argument_values import read_arguments
-from stromboli.core.config.arguments import Argument, Arguments
+from stromboli.core.config.arguments import Argument, Arguments, PrefixArgument
 from stromboli.core.config.configuration_errors import Findings
 from stromboli.core.config.external_services import checked_url
 from stromboli.core.config.yaml_lines import YamlNode
@@ -43,6 +43,12 @@ class MetricsArguments(Arguments):
     interval: float = Argument("interval", "30s", "The period between two queries.", parse=parse_duration)
     insecure: bool = Argument("tls.insecureSkipVerify", False, "Do not verify the server's certificate.")
     ca_file: str = Argument("tls.caFile", "", "A file with the trusted certificate authorities.")
+    past_usage: Mapping[str, str] = PrefixArgument(
+        "pastUsage.<resource>", "", "A query of Prometheus for what queues and users held, as their past usage."
+    )
+    past_usage_period: float = Argument(
+        "pastUsagePeriod", "720h", "How far back past usage is queried.", parse=parse_duration
+    )
     index: str = Argument("elasticsearch.index", "metricbeat-*", "The index to search.")
     username: str = Argument("elasticsearch.username", "", "The user of the search.")
     password: str = Argument("elasticsearch.password", "", "The password; readers of this file can see it.")
@@ -65,6 +71,10 @@ class MetricsSource:
     password: str
     password_file: str
     hostname_field: str
+    #: Queries of past usage by resource; empty where it is that of the history.
+    past_usage: Mapping[str, str] = field(default_factory=dict)
+    #: In seconds.
+    past_usage_period: float = 0.0
 
 
 def read_metrics(node: YamlNode | None, findings: Findings) -> MetricsSource | None:
@@ -94,6 +104,8 @@ def _check(arguments: MetricsArguments, line: int, findings: Findings) -> None:
     address, _, password = arguments.address
     if arguments.type in _WITH_ADDRESS and not address:
         findings.add(line, f"metrics: the key 'address' is missing; set the address of {arguments.type}")
+    if arguments.past_usage and arguments.type != PROMETHEUS:
+        findings.add(line, f"metrics: pastUsage is read from prometheus alone, not from {arguments.type}; leave it out")
     if arguments.insecure:
         findings.warn(line, "metrics: the server is not verified (tls.insecureSkipVerify); set tls.caFile")
     if arguments.password or password:
@@ -113,4 +125,6 @@ def _source(arguments: MetricsArguments) -> MetricsSource:
         password=arguments.password or password,
         password_file=arguments.password_file,
         hostname_field=arguments.hostname_field,
+        past_usage=arguments.past_usage,
+        past_usage_period=arguments.past_usage_period,
     )

@@ -14,10 +14,11 @@ from stromboli.core.model.usage.decay import UsageDecay
 from stromboli.history.usage.reports import usage_of
 from stromboli.kube.objects.catalogue import PODS
 from stromboli.scheduler import past_usage
-from tests.testing.cases.case import configuration
+from tests.testing.cases.case import configuration, plugin
 from tests.testing.histories import opened
 from tests.testing.manifests.builders import gang, queue
 from tests.testing.world import World, cpus, policy_of, running_cluster
+from tests.unit.external.http_service import Exchange, disconnects, http_service, responds
 
 
 class LiveUsageReader(Plugin):
@@ -131,3 +132,38 @@ async def test_queue_gets_an_event_when_its_budget_is_used_up_and_jobs_wait_with
             return any("the budget is used up" in (each.message or "") for each in await world.events("job-task-0"))
 
         await world.until(waits, "the pod has the reason")
+
+
+async def test_usage_of_prometheus_decides_and_the_last_answer_counts_while_it_fails() -> None:
+    """Queue red has used everything, which no history has."""
+    fair = configuration(
+        "gang",
+        plugin("fairshare", {"halfLife": "0s", "k": 20}),
+        "proportion",
+        "predicates",
+        actions="enqueue, allocate",
+    )
+
+    def answer(exchange: Exchange) -> None:
+        end = float(exchange.http_service.received[-1].query["end"])
+        samples = [[end - 600 + 15 * number, "4"] for number in range(20)]
+        series = [{"metric": {"queue": "red"}, "values": samples}]
+        responds({"status": "success", "data": {"resultType": "matrix", "result": series}})(exchange)
+
+    with http_service() as service:
+        service.handlers["/api/v1/query_range"] = answer
+        source = (
+            f"metrics: {{address: '{service.address}', interval: 100ms, pastUsagePeriod: 1h, pastUsage: {{cpu: held}}}}"
+        )
+        async with running_cluster(policy=policy_of(f"{fair}{source}\n")) as world:
+            await world.until_true(lambda: world.scheduler.past_usage.is_loaded, "Prometheus has answered")
+            service.handlers["/api/v1/query_range"] = disconnects
+            asked = len(service.asked("query_range"))
+            await world.until_true(lambda: len(service.asked("query_range")) > asked + 1, "it fails")
+            await world.create(queue("red"), queue("blue"))
+            for name in ("red", "blue"):
+                await world.create(gang(1, 4, name=f"job-{name}", queue=name))
+                await world.until_condition(f"job-{name}", "no nodes")
+            await world.add_nodes(cpus(1))
+            [bound] = await world.until_bound("job-", 1)
+            assert bound.metadata.name == "job-blue-task-0"

@@ -48,6 +48,14 @@ class UsageLedger:
     def __len__(self) -> int:
         return len(self._moments)
 
+    def copy(self) -> UsageLedger:
+        """Return a ledger that continues from here. Both share the accounts."""
+        other = UsageLedger()
+        other._table = self._table
+        other._moments, other._accounts, other._signs = self._moments[:], self._accounts[:], self._signs[:]
+        other.is_loading = self.is_loading
+        return other
+
     def account(self, account: Account) -> int:
         """Return the number of an account."""
         return self._table.number(account)

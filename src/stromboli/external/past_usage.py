@@ -1,0 +1,74 @@
+"""Past usage from Prometheus: amounts that queues and users held over time, as series of range queries."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from math import isfinite
+
+from stromboli.core.model.resources.resources import counts_in_milli
+from stromboli.core.model.usage.ledger import UsageLedger
+from stromboli.core.model.usage.past_usage import Account
+from stromboli.external.figures import SourceProblem
+from stromboli.external.prometheus_api import PrometheusSeries, Sample, number_of, query_range
+from stromboli.kube.client.transport import Transport
+
+#: Prometheus answers at most 11,000 samples of a series.
+_MAX_SAMPLES = 10_000
+_MIN_STEP = 15.0
+#: Labels that name the queue, the first one counts.
+_QUEUES = ("queue", "queue_name")
+
+
+class PrometheusPastUsage:
+    """`queries` have the amounts by resource: processors, bytes or devices, with the label `queue`, and with the labels
+    `user` and `namespace` if usage counts by them. `period` is how far back they are asked for, in seconds.
+    """
+
+    def __init__(self, transport: Transport, queries: Mapping[str, str], period: float) -> None:
+        self._transport = transport
+        self._queries = queries
+        self._period = period
+        self._step = max(round(period / _MAX_SAMPLES), _MIN_STEP)
+
+    async def read(self, now: float) -> UsageLedger:
+        """Return the usage until now. What is held at last counts on. Raises RequestFailed or SourceProblem."""
+        ledger = UsageLedger()
+        for resource, query in self._queries.items():
+            for series in await query_range(self._transport, query, now - self._period, now, self._step):
+                self._enter(ledger, resource, series, now)
+        return ledger
+
+    async def close(self) -> None:
+        await self._transport.close()
+
+    def _enter(self, ledger: UsageLedger, resource: str, series: PrometheusSeries, now: float) -> None:
+        labels = series.metric
+        queue = next((labels[label] for label in _QUEUES if labels.get(label)), "")
+        if not queue:
+            raise SourceProblem(f"a series of {resource} has no label queue; sum by (queue) or by (queue, user)")
+        unit = 1000 if counts_in_milli(resource) else 1
+        for start, end, amount in self._intervals(series.values, unit):
+            requests = ((resource, amount),)
+            number = ledger.account(Account(queue, labels.get("namespace", ""), labels.get("user", ""), requests))
+            ledger.started(number, start)
+            if end < now:
+                ledger.ended(number, end)
+
+    def _intervals(self, samples: Sequence[Sample], unit: int) -> Iterator[tuple[float, float, int]]:
+        """Yield when which amount was held. A sample counts until the next one, for one step at most."""
+        began, until, held = 0.0, 0.0, 0
+        for moment, text in samples:
+            amount = _amount(text, unit)
+            if amount != held or moment > until:
+                if held:
+                    yield began, min(until, moment), held
+                began, held = moment, amount
+            until = moment + self._step * 1.001
+        if held:
+            yield began, until, held
+
+
+def _amount(text: str, unit: int) -> int:
+    """Return an amount in the units of the resource axis; 0 for none."""
+    value = number_of(text)
+    return max(round(value * unit), 0) if isfinite(value) else 0
