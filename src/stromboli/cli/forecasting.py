@@ -12,10 +12,13 @@ if TYPE_CHECKING:
     from collections.abc import Collection
 
     from stromboli.cli.scenario import Scenario
+    from stromboli.core.model.usage.ledger import UsageLedger
     from stromboli.history.run_times import LearnedRunTimes
     from stromboli.simulator.forecast.expected_starts import StartRange
 
-learned_option = history_option("Learn run times from this history: a file, or the DSN of a PostgreSQL server.")
+learned_option = history_option(
+    "Learn run times from this history, and read past usage: a file, or the DSN of a PostgreSQL server."
+)
 
 
 def forecast_of(
@@ -27,12 +30,14 @@ def forecast_of(
 
     end = None if seconds is None else time.monotonic() + seconds
     dump = scenario.dump
+    learned, past_usage = _recorded(scenario, address)
     try:
         return expected_starts(
             dump.contents.objects if dump else scenario.objects,  # type: ignore[arg-type]
             scenario.new_program(),
             now=dump.now if dump else time.time() if scenario.now is None else scenario.now,
-            learned=_learned(address),
+            learned=learned,
+            past_usage=past_usage,
             jobs=jobs,
             seed=scenario.seed,
             scheduler_names=scenario.scheduler_names,
@@ -44,10 +49,18 @@ def forecast_of(
         raise plugin_failure(error) from error
 
 
-def _learned(address: str) -> LearnedRunTimes | None:
+def _recorded(scenario: Scenario, address: str) -> tuple[LearnedRunTimes | None, UsageLedger | None]:
+    """Return the run times of the history at an address, and the usage of ended runs if the policy reads it: pods that
+    run are those of the scenario.
+    """
     from stromboli.history.run_times import learned_run_times
+    from stromboli.history.usage.runs import load_runs
 
-    if not address:
-        return None
-    with open_history(address) as database:
-        return learned_run_times(database)
+    learned, past_usage = None, None
+    if address:
+        with open_history(address) as database:
+            learned = learned_run_times(database)
+    if scenario.history and scenario.program.reads_past_usage:
+        with open_history(scenario.history) as database:
+            past_usage, _ = load_runs(database)
+    return learned, past_usage

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
-from typing import Any
+from typing import Any, TypeVar
 
 from stromboli.cli.options.history import find_history, history_option, open_history
 from stromboli.cli.scenario import Scenario
 
-_UNKNOWN = (
-    "the policy reads past usage, which is not known here: the result assumes that nothing was used; "
-    "name a history with --history"
-)
+AnyScenario = TypeVar("AnyScenario", bound=Scenario)
+
+_UNKNOWN = "the policy reads past usage, which is not known here: the result assumes that nothing was used"
+_REMEDY = f"{_UNKNOWN}; name a history with --history"
+#: Of schedulers that answer questions.
+_UNRECORDED = f"{_UNKNOWN}; the scheduler records no history"
 
 
 def past_usage_option(also: str = "") -> Callable[[Any], Any]:
@@ -29,10 +31,18 @@ def with_past_usage(scenario: Scenario, options: Mapping[str, Any]) -> Scenario:
     """
     if not scenario.program.reads_past_usage:
         return scenario
-    address = find_history(options) if scenario.is_live else options["history_address"]
+    return with_history(scenario, find_history(options) if scenario.is_live else options["history_address"], _REMEDY)
+
+
+def with_history(scenario: AnyScenario, address: str, unknown: str = _UNRECORDED) -> AnyScenario:
+    """Return the scenario with the past usage of a history if its policy reads it; without an address, with a warning.
+    A history that cannot be read ends the command.
+    """
+    if not scenario.program.reads_past_usage:
+        return replace(scenario, history=address)
     if not address:
-        return replace(scenario, warnings=[*scenario.warnings, _UNKNOWN])
+        return replace(scenario, warnings=[*scenario.warnings, unknown])
     from stromboli.history.usage.runs import load_usage
 
     with open_history(address) as database:
-        return replace(scenario, past_usage=load_usage(database))
+        return replace(scenario, past_usage=load_usage(database), history=address)

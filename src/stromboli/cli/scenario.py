@@ -132,6 +132,8 @@ class Scenario:
     registry: Registry | None = None
     #: What queues and users have used; None if it is not known.
     past_usage: UsageLedger | None = None
+    #: The history that it is read from; empty for none.
+    history: str = ""
 
     @property
     def is_judged(self) -> bool:

@@ -23,6 +23,7 @@ from stromboli.cluster.state.cluster import Cluster
 from stromboli.cluster.state.usage_meter import UsageMeter
 from stromboli.core.model.nodes.shards import ShardChoice
 from stromboli.core.model.tasks.placement import Placement
+from stromboli.core.model.usage.ledger import UsageLedger
 from stromboli.core.model.values.times import date_of
 from stromboli.core.session.program import Program
 from stromboli.core.session.session import Session
@@ -87,7 +88,7 @@ class VirtualCluster:
             kind: self._store.add_collection(group, name, group or "v1") for (group, name), kind in KINDS.items()
         }
         self.cluster = Cluster(scheduler_names, program.class_labels, program.class_annotations, seed=seed, shard=shard)
-        meter = UsageMeter(self.cluster) if program.reads_past_usage else None
+        meter = self._meter = UsageMeter(self.cluster) if program.reads_past_usage else None
         self._ingest = (
             Ingest(self.cluster)
             if meter is None
@@ -104,6 +105,11 @@ class VirtualCluster:
         self._cycle = 0
         for queue in standard_queues():
             self._put(queue)
+
+    def include_past(self, usage: UsageLedger) -> None:
+        """Continue this ledger of runs that have ended. Running pods are charged as they are created."""
+        if self._meter is not None:
+            self._meter.restore(usage, (), self.now)
 
     # -- objects ------------------------------------------------------------------------------------------------
 

@@ -17,6 +17,7 @@ from stromboli import kube
 from stromboli.cli.answers.state import NamespaceScenario, namespaces_in, present_objects, words_of
 from stromboli.cli.answers.submitted import check_readable
 from stromboli.cli.output import Failure
+from stromboli.cli.past_usage import with_history
 from stromboli.cli.plan_input import JobSelection
 from stromboli.cli.policies import parse_policy, read_configuration, read_registry
 from stromboli.cluster.dump.dump import Dump
@@ -50,11 +51,15 @@ _FILE = "manifests.yaml"
 D = TypeVar("D", bound=msgspec.Struct)
 
 
-def console_answer(question: ConsoleQuestion, dump: Dump, plugins: Sequence[str] = ()) -> VisibilityAnswer:
-    """Return the answer, or why there is none, without the names that the person may not read."""
+def console_answer(
+    question: ConsoleQuestion, dump: Dump, plugins: Sequence[str] = (), history: str = ""
+) -> VisibilityAnswer:
+    """Return the answer, or why there is none, without the names that the person may not read. `history` is the address
+    of past usage.
+    """
     scenario: NamespaceScenario | None = None
     try:
-        scenario = console_scenario(question, dump, plugins)
+        scenario = with_history(console_scenario(question, dump, plugins), history)
         plain = msgspec.to_builtins(_ANSWERS[question.console](scenario, question, dump))
         return VisibilityAnswer(result=scenario.names.in_values(plain))
     except click.ClickException as error:
@@ -161,7 +166,8 @@ def _policy_diff(scenario: NamespaceScenario, question: ConsoleQuestion, dump: D
     """Run both policies on the same objects."""
     assert scenario.registry is not None, "it was read"  # noqa: S101
     other = _program(question.other_policy, dump, scenario.registry)
-    before, after = _planned(scenario), _planned(replace(scenario, program=other))
+    changed = with_history(replace(scenario, program=other), scenario.history)
+    before, after = _planned(scenario), _planned(changed)
     first, second = ({job.job: job for job in report.jobs} for report in (before, after))
     differing = [key for key in sorted({*first, *second}) if _decided(first.get(key)) != _decided(second.get(key))]
     victims = {each.pod for each in before.victims}, {each.pod for each in after.victims}

@@ -19,6 +19,7 @@ from stromboli.cluster.state.cluster import SCHEDULER_NAMES
 from stromboli.core.model.jobs.job import surely_ready
 from stromboli.core.model.nodes.shards import ShardChoice
 from stromboli.core.model.tasks.placement import Placement
+from stromboli.core.model.usage.ledger import UsageLedger
 from stromboli.core.model.values.times import format_timestamp
 from stromboli.core.session.program import Program
 from stromboli.history.run_times import LearnedRunTimes
@@ -56,6 +57,7 @@ def expected_starts(
     *,
     now: float,
     learned: LearnedRunTimes | None = None,
+    past_usage: UsageLedger | None = None,
     jobs: Collection[str] | None = None,
     scenarios: int = SCENARIOS,
     seed: int = 0,
@@ -66,8 +68,9 @@ def expected_starts(
 ) -> dict[str, StartRange]:
     """Return the range of every job that has not started, by the key of its PodGroup; or of `jobs` only.
 
-    `learned` are run times of earlier runs (`history.run_times`), `placements` those of pods that are being bound. The
-    same arguments give the same ranges, unless `is_over` ends the calculation; what is not calculated then is unknown.
+    `learned` are run times of earlier runs (`history.run_times`), `past_usage` what they have used, `placements` those
+    of pods that are being bound. The same arguments give the same ranges, unless `is_over` ends the calculation; what
+    is not calculated then is unknown.
     """
     entries = list(_with_placements(objects, placements))
     present = _present(entries, now)
@@ -79,7 +82,15 @@ def expected_starts(
 
     def starts(ends: DrawnEnds) -> dict[str, float]:
         return starts_in(
-            present, program, ends, wanted, scheduler_names=scheduler_names, seed=seed, shard=shard, is_over=is_over
+            present,
+            program,
+            ends,
+            wanted,
+            scheduler_names=scheduler_names,
+            seed=seed,
+            shard=shard,
+            is_over=is_over,
+            past_usage=past_usage,
         )
 
     drawn, has_unknown = [], False

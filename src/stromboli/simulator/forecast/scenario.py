@@ -9,6 +9,7 @@ from random import Random
 from stromboli import kube
 from stromboli.core.model.jobs.job import surely_ready
 from stromboli.core.model.nodes.shards import ShardChoice
+from stromboli.core.model.usage.ledger import UsageLedger
 from stromboli.core.model.values.run_time_estimates import RunTimeSource
 from stromboli.core.session.program import Program
 from stromboli.simulator.forecast.run_times import RunTimes
@@ -66,11 +67,14 @@ def starts_in(
     seed: int,
     shard: ShardChoice | None,
     is_over: Callable[[], bool],
+    past_usage: UsageLedger | None = None,
 ) -> dict[str, float]:
     """Return when each of these jobs reaches its minimum; infinite where that does not happen."""
     simulation = Simulation(
         workload, program, scheduler_names=scheduler_names, seed=seed, shard=shard, intervals=_INTERVALS, ends=ends
     )
+    if past_usage is not None:
+        simulation.virtual_cluster.include_past(past_usage.copy())
     cluster, missing = simulation.virtual_cluster.cluster, set(jobs)
     starts = dict.fromkeys(jobs, inf)
 

@@ -17,6 +17,7 @@ from stromboli.cluster.dump.dump import Dump, write_dump
 from stromboli.cluster.state.cluster import Cluster
 from stromboli.kube.manifests.manifests import read_manifests
 from stromboli.visibility.questions import OUTPUTS
+from tests.testing.cases.case import configuration, plugin
 from tests.testing.histories import example_records, recorded_job, recorded_pod, write_records
 from tests.testing.manifests.builders import Manifest, gang, group, manifest, node, nodes, queue, running
 
@@ -46,13 +47,13 @@ def dump(tmp_path: Path) -> Path:
     return written(tmp_path, cluster(*HOSTILE))
 
 
-def written(folder: Path, objects: list[Manifest]) -> Path:
+def written(folder: Path, objects: list[Manifest], policy: str = POLICY, now: float = 1_600_000_000.0) -> Path:
     (folder / "objects.json").write_text(json.dumps(objects))
     state = Cluster()
     for entry in read_manifests([str(folder / "objects.json")]).objects:
         state.apply(entry)
     path = folder / "dump.json.gz"
-    write_dump(path, Dump(contents_of(state), 1_600_000_000.0, POLICY))
+    write_dump(path, Dump(contents_of(state), now, policy))
     return path
 
 
@@ -229,3 +230,45 @@ def test_words_of_a_question_do_not_show_which_namespaces_exist(case: str, dump:
     texts = [json.dumps(answer(dump, **PROBES[case](other))).replace(other, "OTHER") for other in ("team-b", "team-z")]
     present, absent = (re.sub(r"\S*/objects.json", "objects.json", text) for text in texts)
     assert present == absent
+
+
+FAIR = configuration(
+    "gang", plugin("fairshare", {"halfLife": "0s", "k": 20}), "proportion", "predicates", actions="enqueue, allocate"
+)
+
+
+@pytest.mark.parametrize("is_recorded", [True, False])
+def test_answers_count_the_usage_of_the_history_of_the_scheduler(tmp_path: Path, is_recorded: bool) -> None:
+    """Queue research has used three times what production has used: it gets nothing by this policy."""
+    write_records(str(tmp_path / "history.db"), *example_records())
+    world = [
+        node("a", 1), queue("research"), queue("production"),
+        *gang(1, 1, name="first", namespace="team-a", queue="research"),
+        *gang(1, 1, name="second", namespace="team-a", queue="production"),
+    ]  # fmt: skip
+    dump = written(tmp_path, world, FAIR, now=1_772_452_800.0)
+    history = str(tmp_path / "history.db") if is_recorded else ""
+    found = answer(dump, "plans", history=history)["result"]
+    assert list(found["binds"]) == (["team-a/second-task-0"] if is_recorded else [])
+    assert any("the scheduler records no history" in each for each in found["warnings"]) is not is_recorded
+    of_console = {"console": "explanation", "job": "team-a/second", "namespace": "team-a"}
+    arguments = ["answer", str(dump), *(["--history", history] if history else [])]
+    explained = json.loads(CliRunner().invoke(main, arguments, input=json.dumps(of_console)).stdout)["result"]
+    assert explained["waiting"] is not is_recorded
+
+
+def test_policy_that_begins_to_read_usage_is_compared_with_the_history(tmp_path: Path) -> None:
+    history = str(tmp_path / "history.db")
+    write_records(history, *example_records())
+    world = [
+        node("a", 1), queue("research"), queue("production"),
+        *gang(1, 1, name="first", namespace="team-a", queue="research"),
+        *gang(1, 1, name="second", namespace="team-a", queue="production"),
+    ]  # fmt: skip
+    without = configuration("gang", "proportion", "predicates", actions="enqueue, allocate")
+    dump = written(tmp_path, world, without, now=1_772_452_800.0)
+    question = {"console": "policyDiff", "otherPolicy": FAIR, "readable": None, "namespace": "team-a"}
+    result = CliRunner().invoke(main, ["answer", str(dump), "--history", history], input=json.dumps(question))
+    found = json.loads(result.stdout)["result"]
+    assert [each["job"] for each in found["after"]["jobs"] if not each["waiting"]] == ["team-a/second"]
+    assert all(each["waiting"] for each in found["before"]["jobs"])

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 import yaml
@@ -11,7 +13,7 @@ from click.testing import CliRunner, Result
 
 from stromboli.cli import main
 from stromboli.core.model.usage.budgets import BUDGETS
-from tests.testing.cases.case import configuration
+from tests.testing.cases.case import configuration, plugin
 from tests.testing.histories import example_records, write_records
 from tests.testing.manifests.builders import gang, node, queue
 
@@ -58,3 +60,50 @@ def test_policy_that_reads_no_usage_needs_no_history() -> None:
     for arguments in ((), ("--history", "missing.db")):
         result = run("plan", *arguments, policy="without.yaml")
         assert (result.exit_code, result.stderr) == (0, ""), result.output
+
+
+#: Queue research has used three times what production has used: by this policy the only place is that of production.
+FAIR = configuration(
+    "gang", plugin("fairshare", {"halfLife": "0s", "k": 20}), "proportion", "predicates", actions="enqueue, allocate"
+)
+
+
+@pytest.fixture
+def fair_folder(folder: Path) -> Path:
+    run_time = {"scheduling.stromboli.dev/run-time": "1h"}
+    world = [
+        node("a", 1), queue("research"), queue("production"),
+        *gang(1, 1, name="first", queue="research", annotations=run_time, notes=run_time),
+        *gang(1, 1, name="second", queue="production", annotations=run_time, notes=run_time),
+    ]  # fmt: skip
+    Path("cluster.yaml").write_text(yaml.safe_dump_all(world))
+    Path("fair.yaml").write_text(FAIR)
+    return folder
+
+
+Found = Any
+COMMANDS = [
+    pytest.param("plan", "", lambda found: list(found["binds"]) == ["default/second-task-0"], id="plan"),
+    pytest.param("jobs", "--plan", lambda found: [each["ready"] for each in found["jobs"]] == [0, 1], id="jobs"),
+    pytest.param("job", "second", lambda found: found["nextNodes"] == {"a": 1}, id="job"),
+    pytest.param("explain", "second", lambda found: not found["waiting"], id="explain"),
+    pytest.param("priority", "second",
+                 lambda found: [each["keys"]["fairshare"][1] for each in found["queues"]] == [0.219224, 0.713809],
+                 id="priority"),
+    pytest.param("queues", "",
+                 lambda found: [each["deserved"].get("cpu") for each in found["queues"]][1:3] == ["1", None],
+                 id="queues"),
+    pytest.param("forecast", "", lambda found: found["jobs"]["default/second"]["latest"] == NOW, id="forecast"),
+]  # fmt: skip
+
+
+@pytest.mark.usefixtures("fair_folder")
+@pytest.mark.parametrize(("command", "argument", "counts"), COMMANDS)
+def test_commands_count_the_usage_of_the_history(command: str, argument: str, counts: Callable[[Found], bool]) -> None:
+    options = ["-f", "cluster.yaml", "--conf", "fair.yaml", "--now", NOW, "-o", "json", *filter(None, [argument])]
+    result = CliRunner().invoke(main, [command, *options, "--history", "history.db"])
+    assert counts(json.loads(result.stdout)), result.output
+    assert UNKNOWN not in result.output
+    unknown = CliRunner().invoke(main, [command, *options])
+    assert not counts(json.loads(unknown.stdout)), unknown.output
+    assert UNKNOWN in unknown.output

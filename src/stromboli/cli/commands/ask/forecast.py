@@ -12,6 +12,7 @@ from stromboli.cli.forecasting import forecast_of, learned_option
 from stromboli.cli.options.settings import DURATION, output_option
 from stromboli.cli.options.times import now_option
 from stromboli.cli.output import Failure
+from stromboli.cli.past_usage import with_past_usage
 from stromboli.cli.scenario import WAITING, forecast_options, read_scenario
 
 _EPILOG = """\b
@@ -51,6 +52,7 @@ def forecast(
     from stromboli.cli.text.forecast import forecast_printout
 
     scenario = read_scenario(cycles=1, now=now, **options)
+    scenario = with_past_usage(scenario, {**options, "history_address": history_address})
     chosen = scenario.selection.of(scenario.plan()) if scenario.is_live else None
     found = forecast_of(scenario, history_address, chosen, timeout)
     if job:

@@ -16,6 +16,7 @@ from stromboli.cli.options.connection import connector
 from stromboli.cli.options.history import find_history, history_option, open_history
 from stromboli.cli.options.times import clock_unless
 from stromboli.cli.output import Printout, job_name
+from stromboli.cli.past_usage import with_past_usage
 from stromboli.cli.scenario import WAITING
 from stromboli.planner.job_names import JobNames
 
@@ -46,7 +47,10 @@ Exit codes:
 @click.command(epilog=_EPILOG)
 @click.argument("name", metavar="JOB", shell_complete=complete_jobs)
 @job_view_options
-@history_option("The history with the starts and evictions of the job. Default: that of stromboli up, in its cluster.")
+@history_option(
+    "The history with the starts and evictions of the job, and with past usage. Default: that of stromboli up, in its "
+    "cluster."
+)
 @asking_options
 def job(name: str, output: str, **options: Any) -> None:
     """Show one job: its pods, why it waits, and what would help.
@@ -61,7 +65,7 @@ def job(name: str, output: str, **options: Any) -> None:
     from stromboli.visibility.questions import Question
 
     with asking_scheduler(Question("jobs", "", name, output), options):
-        scenario = read_view(options)
+        scenario = with_past_usage(read_view(options), options)
         history = options["history_address"] if options["paths"] else find_history(options)
         without_pods = scenario.is_live and _suspended_volcano_job(scenario, name, options)
         if without_pods:

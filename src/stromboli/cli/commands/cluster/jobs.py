@@ -21,6 +21,7 @@ from stromboli.cli.options.connection import connector, request_errors
 from stromboli.cli.options.listing import ListingScope, namespace_options, scope_of, selector_option, watch_option
 from stromboli.cli.options.settings import output_option, reject_options
 from stromboli.cli.options.times import clock_unless
+from stromboli.cli.past_usage import with_past_usage
 
 if TYPE_CHECKING:
     from stromboli.cli.job_source import JobObjects, JobWatch
@@ -96,7 +97,11 @@ def jobs(
             default = "" if options["paths"] else connector(options)().namespace
             scope = scope_of(options, default)
             listed(
-                read_view(options), wanted(scope), options["history_address"], is_planned=is_planned, when=when
+                with_past_usage(read_view(options), options),
+                wanted(scope),
+                options["history_address"],
+                is_planned=is_planned,
+                when=when,
             ).echo(output)
         return
     connection = connector(options)()

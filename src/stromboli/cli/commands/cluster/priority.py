@@ -11,6 +11,7 @@ from stromboli.cli.completion import complete_jobs
 from stromboli.cli.job_names import named_job
 from stromboli.cli.options.times import clock_unless
 from stromboli.cli.output import Failure
+from stromboli.cli.past_usage import past_usage_option, with_past_usage
 from stromboli.planner.job_names import JobNames
 
 _EPILOG = """\b
@@ -31,6 +32,7 @@ Exit codes:
 @click.command(epilog=_EPILOG)
 @click.argument("name", metavar="JOB", shell_complete=complete_jobs)
 @job_view_options
+@past_usage_option()
 def priority(name: str, output: str, **options: Any) -> None:
     """Show the order of a job's queue, with the keys of every plugin.
 
@@ -40,7 +42,7 @@ def priority(name: str, output: str, **options: Any) -> None:
     from stromboli.cli.text.cluster.priority import priority_printout
     from stromboli.planner.overview.queue_order import queue_order
 
-    scenario = read_view(options)
+    scenario = with_past_usage(read_view(options), options)
     cluster = scenario.open()
     session = cluster.session
     key = named_job(JobNames.of_cluster(cluster), name, options["namespace"])

@@ -12,6 +12,7 @@ from stromboli.cli.cluster_scenario import objects_of, read_view, watched_view_o
 from stromboli.cli.completion import complete_queues
 from stromboli.cli.options.listing import ListingScope, selector_option, selector_scope
 from stromboli.cli.output import Failure
+from stromboli.cli.past_usage import past_usage_option, with_past_usage
 from stromboli.cli.watching import CLUSTER_SECONDS, reject_watch_of_files, watch_rows
 
 if TYPE_CHECKING:
@@ -38,6 +39,7 @@ Exit codes:
 @click.argument("names", nargs=-1, metavar="[NAME]...", shell_complete=complete_queues)
 @selector_option
 @watched_view_options
+@past_usage_option()
 @asking_options
 def queues(names: tuple[str, ...], selector: str, output: str, watch: bool, **options: Any) -> None:
     """Show the tree of queues: deserved, used, borrowed, waiting jobs.
@@ -65,7 +67,7 @@ def _read(
     from stromboli.kube import KubeQueue
     from stromboli.planner.overview.queue_list import listed_queues
 
-    scenario = read_view(options)
+    scenario = with_past_usage(read_view(options), options)
     session = scenario.open().session
     found = listed_queues(session)
     if unknown := sorted(set(names) - {queue.name for queue in found}):

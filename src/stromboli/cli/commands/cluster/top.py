@@ -14,6 +14,7 @@ from stromboli.cli.cluster_scenario import objects_of, read_view, view_options
 from stromboli.cli.options.settings import Duration
 from stromboli.cli.options.times import clock_unless
 from stromboli.cli.output import Failure
+from stromboli.cli.past_usage import past_usage_option, with_past_usage
 
 if TYPE_CHECKING:
     from stromboli.cli.text.cluster.top import TopFrame
@@ -46,6 +47,7 @@ Exit codes:
     "--interval", type=Duration(0.2), default=2.0, show_default="2s", metavar="DURATION", help="Time between refreshes."
 )
 @view_options
+@past_usage_option()
 def top(interval: float, **options: Any) -> None:
     """Show jobs, queues and nodes on the whole screen.
 
@@ -131,7 +133,7 @@ def _frame(options: Mapping[str, Any]) -> TopFrame:
     from stromboli.planner.overview.planned_jobs import planned_jobs
     from stromboli.planner.overview.queue_list import listed_queues
 
-    scenario = read_view(options)
+    scenario = with_past_usage(read_view(options), options)
     session = scenario.open().session
     queues, nodes = listed_queues(session), listed_nodes(session)
     reported = job_objects(objects_of(scenario))

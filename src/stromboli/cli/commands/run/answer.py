@@ -77,11 +77,13 @@ def _answer(
     from stromboli.cli.answers.answering import answer as answered
     from stromboli.cli.answers.console import console_answer
     from stromboli.cli.answers.state import namespace_scenario
+    from stromboli.cli.past_usage import with_history
     from stromboli.visibility.questions import Question
 
     if not isinstance(question, Question):
-        return console_answer(question, dump, plugins)
-    return answered(Asked(question, namespace_scenario(dump, question, plugins), history_address))
+        return console_answer(question, dump, plugins, history_address)
+    scenario = with_history(namespace_scenario(dump, question, plugins), history_address)
+    return answered(Asked(question, scenario, history_address))
 
 
 def _encoded(found: VisibilityAnswer) -> bytes:
