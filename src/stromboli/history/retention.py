@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 from stromboli.history.databases.database import Database
 from stromboli.history.statements import oldest_part, remove_before
+from stromboli.history.usage.thresholds import remove_ended_periods
 
 log = logging.getLogger("stromboli.history")
 
@@ -39,6 +40,7 @@ class Retention:
         """Remove what is beyond the bounds; return the bytes in use. Raises HistoryError."""
         self._next = time.monotonic() + self.interval
         bounds, removed = self._bounds, 0
+        remove_ended_periods(database, self._wall_clock())
         if bounds.max_age:
             removed += remove_before(database, self._wall_clock() - bounds.max_age)
         size = database.size()

@@ -42,7 +42,14 @@ _ACCOUNTS = (
     "CREATE INDEX pods_usage ON pods (ended, started, account)",
 )
 _SUSPENDED = ("ALTER TABLE jobs ADD COLUMN suspended DOUBLE PRECISION",)
-MIGRATIONS: tuple[tuple[str, ...], ...] = (_FIRST, _ACCOUNTS, _SUSPENDED)
+#: Announced thresholds of budgets, until the end of their period.
+_THRESHOLDS = (
+    """CREATE TABLE budget_thresholds (
+        queue TEXT NOT NULL, scope TEXT NOT NULL, subject TEXT NOT NULL, period TEXT NOT NULL,
+        since DOUBLE PRECISION NOT NULL, threshold BIGINT NOT NULL, ends DOUBLE PRECISION NOT NULL,
+        PRIMARY KEY (queue, scope, subject, period, since, threshold))""",
+)
+MIGRATIONS: tuple[tuple[str, ...], ...] = (_FIRST, _ACCOUNTS, _SUSPENDED, _THRESHOLDS)
 VERSION = len(MIGRATIONS)
 
 

@@ -14,12 +14,14 @@ from collections import deque
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field
 
+from stromboli.core.model.usage.budgets import BudgetState
 from stromboli.history.databases.database import Database, HistoryError
 from stromboli.history.databases.opening import open_for_writing
 from stromboli.history.records import RecordedJob, RecordedPod, merged_job, merged_pod
 from stromboli.history.retention import HistoryBounds, Retention
 from stromboli.history.statements import close_missing, jobs_of, refresh, write_jobs, write_pods
 from stromboli.history.usage.charges import charge
+from stromboli.history.usage.thresholds import claim_threshold
 
 log = logging.getLogger("stromboli.history")
 
@@ -48,11 +50,12 @@ class _Batch:
     jobs: dict[str, RecordedJob] = field(default_factory=dict)
     pods: dict[str, RecordedPod] = field(default_factory=dict)
     inventory: _Inventory | None = None
+    thresholds: list[BudgetState] = field(default_factory=list)
     #: The number of records that were merged into it.
     records: int = 0
 
     def __bool__(self) -> bool:
-        return bool(self.records or self.inventory)
+        return bool(self.records or self.inventory or self.thresholds)
 
     def add(self, jobs: Sequence[RecordedJob], pods: Sequence[RecordedPod]) -> None:
         for job in jobs:
@@ -84,6 +87,8 @@ class HistoryWriter:
         #: The batch that takes further records, and those before it.
         self._open = _Batch()
         self._sealed: deque[_Batch] = deque()
+        #: Thresholds that were recorded here first, until they are announced.
+        self._claimed: deque[BudgetState] = deque()
         self._database: Database | None = None
         self._stopping = False
         self._thread = threading.Thread(target=self._run, name="history", daemon=True)
@@ -121,6 +126,19 @@ class HistoryWriter:
             self.has_lost_records = False
             self._seal()
             self._changed.notify()
+
+    def claim_threshold(self, state: BudgetState) -> None:
+        """Record soon that a budget has reached its threshold."""
+        with self._changed:
+            self._open.thresholds.append(state)
+            self._changed.notify()
+
+    def claimed_thresholds(self) -> Sequence[BudgetState]:
+        """Return the thresholds that this process has recorded before any other since the last call."""
+        with self._changed:
+            claimed = tuple(self._claimed)
+            self._claimed.clear()
+        return claimed
 
     def _seal(self) -> None:
         self._sealed.append(self._open)
@@ -180,8 +198,7 @@ class HistoryWriter:
         if self._database is None:
             self._database = self._connect(self._address)
         while (batch := self._next_batch()) is not None:
-            _write(self._database, batch)
-            self._done(batch)
+            self._done(batch, _write(self._database, batch))
         if self._retention.is_due():
             self.size = self._retention.run(self._database)
         if self.problem:
@@ -195,9 +212,10 @@ class HistoryWriter:
                 self._seal()
             return self._sealed[0] if self._sealed else None
 
-    def _done(self, batch: _Batch) -> None:
+    def _done(self, batch: _Batch, claimed: Sequence[BudgetState]) -> None:
         with self._changed:
             self._sealed.popleft()
+            self._claimed += claimed
             self.waiting -= batch.records
             self.written += batch.records
 
@@ -216,6 +234,8 @@ class HistoryWriter:
         with self._changed:
             if self._sealed:
                 batch = self._sealed.popleft()
+                # An event twice is better than none.
+                self._claimed += batch.thresholds
                 self.waiting -= batch.records
                 self.dropped += batch.records
                 self.has_lost_records = True
@@ -228,7 +248,8 @@ class HistoryWriter:
             self._database = None
 
 
-def _write(database: Database, batch: _Batch) -> None:
+def _write(database: Database, batch: _Batch) -> Sequence[BudgetState]:
+    """Write a batch; return the thresholds that had not been recorded."""
     with database.transaction():
         if batch.jobs:
             write_jobs(database, list(batch.jobs.values()))
@@ -242,3 +263,4 @@ def _write(database: Database, batch: _Batch) -> None:
         if changed:
             refresh(database, changed)
             charge(database, changed)
+        return [state for state in batch.thresholds if claim_threshold(database, state)]

@@ -89,6 +89,7 @@ class Maintenance:
             self._unwind_overdue_gangs()
         if components.history is not None:
             components.history.maintain()
+            components.reporter.budget_events.announce_claimed()
         components.past_usage.maintain()
         if components.reporter.requeue_due():
             components.trigger.mark()

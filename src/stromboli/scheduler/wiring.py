@@ -79,6 +79,7 @@ class Components:
         self.history = self._history_feed() if self.options.history else None
         if self.history is not None:
             self.tracker.on_evicted = self.history.evicted
+            self.reporter.budget_events.history = self.history.writer
         self.past_usage = PastUsageFeed(self)
         self.forecaster = Forecaster(self) if self.options.forecast else None
         self.shard = self._shard_coordinator(self.options.shard) if self.options.shard else None

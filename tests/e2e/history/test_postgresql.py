@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from stromboli.core.model.usage.budgets import Budget, BudgetHolder, BudgetState
 from stromboli.history.databases.database import HistoryError
 from stromboli.history.databases.opening import open_for_reading, open_for_writing
 from stromboli.history.query import HistoryFilter, pods_of, query
@@ -16,6 +17,7 @@ from stromboli.history.run_times import learned_run_times
 from stromboli.history.schema import VERSION
 from stromboli.history.usage.reports import usage_of
 from stromboli.history.usage.runs import load_runs
+from stromboli.history.usage.thresholds import remove_ended_periods
 from stromboli.history.writer import HistoryWriter
 from testbed.postgresql import PostgresqlMissing, PostgresqlServer
 from tests.testing.histories import (
@@ -183,3 +185,29 @@ async def test_scheduler_records_on_the_server(dsn: str) -> None:
                 return [(job.state, job.starts, job.requests["cpu"]) for job in jobs]
 
             await world.until_true(lambda: recorded() == [("Running", 2, 2.0)], "the start is written")
+
+
+def test_one_of_several_schedulers_announces_a_threshold(dsn: str) -> None:
+    budget = Budget("cpu", 100.0)
+    states = [BudgetState("research", budget, BudgetHolder(), used, 100.0, START) for used in (85.0, 120.0)]
+    writers = [HistoryWriter(dsn, UNBOUNDED, wall_clock=lambda: START) for _ in range(4)]
+    together = threading.Barrier(4)
+    open_for_writing(dsn).close()
+
+    def work(writer: HistoryWriter) -> None:
+        together.wait(10)
+        for state in states:
+            writer.claim_threshold(state)
+            writer.work()
+        writer.disconnect()
+
+    threads = [threading.Thread(target=work, args=(writer,)) for writer in writers]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(30)
+    claimed = [state.warning for writer in writers for state in writer.claimed_thresholds()]
+    assert sorted(claimed) in ([80, 100], [100])
+    with opened_for_writing(dsn) as database:
+        assert remove_ended_periods(database, START) == 0
+        assert remove_ended_periods(database, START + 40 * 86_400) == len(claimed)

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import random
 from collections import defaultdict
+from collections.abc import Iterator
+from contextlib import suppress
 from fractions import Fraction
 from pathlib import Path
 
 from stromboli.core.model.resources.resources import ResourceAxis
 from stromboli.core.model.usage.decay import UsageDecay
 from stromboli.history.databases.sqlite import SqliteDatabase
-from stromboli.history.records import RecordedPod
+from stromboli.history.records import RecordedJob, RecordedPod
 from stromboli.history.schema import migrate
 from stromboli.history.usage.reports import usage_of
 from stromboli.history.usage.runs import load_runs
@@ -61,20 +63,43 @@ def run_until_killed(path: Path, chance: random.Random, moment: float) -> float:
         return database
 
     writer = HistoryWriter(str(path), UNBOUNDED, connect=connect)
-    jobs = [
-        recorded_job(f"{number}", queue=QUEUES[number % 2], user_name=USERS[number % 3]) for number in range(10)
-    ]  # fmt: skip
-    try:
-        while True:
-            present = [found for pod in range(PODS) if (found := records(pod, moment)) is not None]
-            writer.submit(jobs, present if chance.random() < 0.3 else present[-8:])
-            if chance.random() < 0.2:
-                writer.submit(jobs, present)
-                writer.close_missing("stromboli", [job.uid for job in jobs], [p.uid for p in present], START + moment)
-            writer.work()
-            moment += chance.uniform(0.0, 12.0)
-    except Killed:
-        return moment
+    last = moment
+    with suppress(Killed):
+        for now in report_forever(writer, chance, moment):
+            last = now
+    return last
+
+
+def jobs() -> list[RecordedJob]:
+    return [recorded_job(f"{number}", queue=QUEUES[number % 2], user_name=USERS[number % 3]) for number in range(10)]
+
+
+def report_forever(writer: HistoryWriter, chance: random.Random, moment: float) -> Iterator[float]:
+    """Record what is known at each moment, and yield the moment before that is written."""
+    while True:
+        present = [found for pod in range(PODS) if (found := records(pod, moment)) is not None]
+        writer.submit(jobs(), present if chance.random() < 0.3 else present[-8:])
+        if chance.random() < 0.2:
+            writer.submit(jobs(), present)
+            writer.close_missing("stromboli", [job.uid for job in jobs()], [p.uid for p in present], START + moment)
+        yield moment
+        writer.work()
+        moment += chance.uniform(0.0, 12.0)
+
+
+def record_everything(address: str) -> float:
+    """Record all jobs and the ends of all pods, as a process that is not killed; return the moment after that."""
+    end = PODS * 7.25 + 300
+    writer = HistoryWriter(address, UNBOUNDED)
+    writer.submit(jobs())
+    writer.submit(pods=[found for pod in range(PODS) if (found := records(pod, end)) is not None])
+    writer.work()
+    writer.disconnect()
+    return START + end
+
+
+#: What all pods ran, in seconds.
+TOTAL = sum(Fraction((pod * 37) % 211 * 1000 + 1, 1000) for pod in range(PODS))
 
 
 def test_usage_is_exact_through_fifty_kills(tmp_path: Path) -> None:
@@ -83,19 +108,18 @@ def test_usage_is_exact_through_fifty_kills(tmp_path: Path) -> None:
         moment = run_until_killed(path, chance, moment)
         if path.stat().st_size and moment > 0:
             assert_usage_is_that_of_the_rows(path, START + moment)
-    end = PODS * 7.25 + 300
-    writer = HistoryWriter(str(path), UNBOUNDED)
-    writer.submit([recorded_job(f"{n}", queue=QUEUES[n % 2], user_name=USERS[n % 3]) for n in range(10)])
-    writer.submit(pods=[found for pod in range(PODS) if (found := records(pod, end)) is not None])
-    writer.work()
-    writer.disconnect()
-    assert_usage_is_that_of_the_rows(path, START + end)
-    with opened(path) as database:
-        total = sum(entry.pod_seconds for entry in usage_of(database, 0.0, START + end, ["queue"]))
-    assert total == sum(Fraction((pod * 37) % 211 * 1000 + 1, 1000) for pod in range(PODS))
+    assert_everything_is_recorded(str(path))
 
 
-def assert_usage_is_that_of_the_rows(path: Path, now: float) -> None:
+def assert_everything_is_recorded(address: str) -> None:
+    """Record the rest, and compare the sum with what the pods ran."""
+    end = record_everything(address)
+    assert_usage_is_that_of_the_rows(address, end)
+    with opened(address) as database:
+        assert sum(entry.pod_seconds for entry in usage_of(database, 0.0, end, ["queue"])) == TOTAL
+
+
+def assert_usage_is_that_of_the_rows(path: Path | str, now: float) -> None:
     with opened(path) as database:
         rows = database.rows(
             "SELECT j.queue, j.user_name, p.started, p.ended FROM pods AS p JOIN jobs AS j ON p.job = j.uid "

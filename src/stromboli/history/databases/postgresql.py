@@ -66,7 +66,7 @@ class PostgresqlDatabase:
 
     def size(self) -> int:
         """Return the size of the rows: the files do not shrink when rows are deleted."""
-        tables = ("jobs", "pods", "accounts")
+        tables = ("jobs", "pods", "accounts", "budget_thresholds")
         sums = (f"(SELECT COALESCE(sum(pg_column_size(t.*)), 0) FROM {table} AS t)" for table in tables)  # noqa: S608
         return int(self.rows(f"SELECT {' + '.join(sums)}")[0][0])
 

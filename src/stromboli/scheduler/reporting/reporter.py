@@ -86,7 +86,7 @@ class StatusReporter:
         self._warnings = WarningLog(clock)
         #: The cut guarantees of queues, as last reported.
         self._reduced_guarantees: dict[str, str] = {}
-        self._budget_events = BudgetEvents(cluster.queues, announcer)
+        self.budget_events = BudgetEvents(cluster.queues, announcer)
 
     def report(self, session: Session) -> None:
         """Report everything that this cycle has found."""
@@ -98,7 +98,7 @@ class StatusReporter:
         for key, message in session.stale.items():
             self._report_staleness(key, message)
         self._queues.report(session)
-        self._budget_events.announce(session.budgets)
+        self.budget_events.report(session.budgets)
         self._report_guarantees(session.reduced_guarantees)
         self._warnings.log_new(session.warnings)
 

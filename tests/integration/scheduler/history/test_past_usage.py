@@ -85,6 +85,28 @@ async def test_budget_that_is_used_up_still_blocks_after_a_restart(tmp_path: Pat
         assert await world.bound("later") == []
 
 
+async def test_restart_within_a_period_does_not_repeat_the_event_of_a_threshold(tmp_path: Path) -> None:
+    """The second queue reaches its threshold after the restart: its event follows all of those before it."""
+    path = str(tmp_path / "history.db")
+    budgets = {"stromboli.dev/budgets": '[{"resource": "cpu", "hours": 0, "warnAt": [80]}]'}
+    policy = policy_of(configuration(["budget"], ["priority", "gang", "predicates"]))
+    async with running_cluster(cpus(4), policy=policy, history=path) as world:
+
+        async def announced(name: str) -> int:
+            return sum((each.count or 1) for each in await world.events(name, "BudgetThreshold"))
+
+        for name in ("research", "later"):
+            await world.create(queue(name, annotations=budgets))
+
+            async def is_announced(name: str = name) -> bool:
+                return bool(await announced(name))
+
+            await world.until(is_announced, f"queue {name} has an event")
+            assert await announced("research") == 1
+            await world.stop()
+            await world.start()
+
+
 async def test_jobs_with_a_budget_start_although_the_history_cannot_be_loaded(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -151,6 +151,13 @@ def period_starts(period: str, now: float) -> tuple[float, float]:
     return first.timestamp(), (first - timedelta(days=1)).replace(day=1).timestamp()
 
 
+def period_end(period: str, start: float) -> float:
+    """Return the end of the period that begins at a moment."""
+    days = {DAY: 1, WEEK: 7, MONTH: 31}[period]
+    # Noon, for a month of 31 days ends at that midnight; after a shorter one the next month has begun.
+    return period_starts(period, start + (days + 0.5) * 86_400)[0]
+
+
 def limit_of(budget: Budget, used_before: float) -> float:
     """Return the hours of a period after one in which so many were used."""
     return budget.hours + min(budget.carry_over, max(budget.hours - used_before, 0.0))
