@@ -160,8 +160,7 @@ class ClusterSource:
         connection = self.connection()
         if connection is None and not self.is_chosen and not self._is_misconfigured():
             raise click.UsageError(
-                "Missing option '-f' / '--filename', or a cluster: --kubeconfig, or the environment variable "
-                "KUBECONFIG."
+                f"Missing option '-f' / '--filename', and there is no cluster to read instead: {self._problem}."
             )
         if connection is None:
             raise Failure(str(self._problem))

@@ -36,9 +36,8 @@ def write_files(case: dict[str, Any]) -> None:
 def test_bad_input(case: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     write_files(case)
-    result = CliRunner().invoke(
-        main, shlex.split(case["run"]), input=case.get("stdin", ""), env={"KUBECONFIG": "", "HOME": str(tmp_path)}
-    )
+    environment = {"KUBECONFIG": "", "HOME": str(tmp_path), **case.get("env", {})}
+    result = CliRunner().invoke(main, shlex.split(case["run"]), input=case.get("stdin", ""), env=environment)
     lines = result.stderr.splitlines()
     assert (lines[-1:] if result.exit_code == USAGE else lines) == case["stderr"].splitlines()
     assert result.exit_code == case["exit"]

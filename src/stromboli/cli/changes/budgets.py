@@ -13,12 +13,14 @@ from stromboli.kube.objects.volcano import KubeQueue
 
 
 def own_budgets(queue: KubeQueue) -> list[Budget]:
-    """Return the budgets of a queue. Invalid ones end the command."""
+    """Return the budgets of a queue. Raises Failure for invalid ones, which no change keeps."""
     text = (queue.metadata.annotations or {}).get(BUDGETS)
     try:
         return list(budgets_of(text)) if text else []
     except ValueError as error:
-        raise Failure(f"queue {queue.metadata.name}: {error}") from error
+        name = queue.metadata.name
+        remedy = f"remove all budgets of the queue with kubectl annotate queue {name} {BUDGETS}-"
+        raise Failure(f"queue {name}: {error}; {remedy}") from error
 
 
 async def set_budget(client: Client, name: str, budget: Budget) -> None:

@@ -35,7 +35,10 @@ class Since(click.ParamType[float]):
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
         if isinstance(value, float):
             return value
-        return TIMESTAMP.convert(value, param, ctx) if "T" in value else -DURATION.convert(value, param, ctx)
+        try:
+            return TIMESTAMP.convert(value, param, ctx) if "T" in value else -DURATION.convert(value, param, ctx)
+        except click.BadParameter:
+            self.fail(f"{value!r} is not a duration such as 30d, a time such as 2026-01-01T12:00:00Z, or 0", param, ctx)
 
 
 TIMESTAMP, SINCE = Timestamp(), Since()

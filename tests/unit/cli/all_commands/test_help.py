@@ -127,7 +127,7 @@ MISTYPED = {
         "No such option '--conff'. (Did you mean one of: '--conf', ",
     ),
     "value": ("bindrequests --phase Bound", "'Bound' is not one of 'Pending', 'Binding', 'Succeeded', "),
-    "missing option": ("plan", "Missing option '-f' / '--filename', or a cluster"),
+    "missing option": ("plan", "Missing option '-f' / '--filename', and there is no cluster"),
 }
 
 

@@ -73,9 +73,43 @@ async def test_invalid_annotation_and_unknown_queue_are_reported(server: ApiServ
     async with Client(server.connection) as client:
         await client.patch(QUEUES, "research", {"metadata": {"annotations": {BUDGETS: "[1]"}}})
     result = await shown(tmp_path)
-    assert result.exit_code == 1
+    assert result.exit_code == 0
     assert "queue research: annotation stromboli.dev/budgets: Expected `object`, got `int`" in result.stderr
     result = await run(tmp_path, "set", "missing", "--hours", "1")
     assert (result.exit_code, "queue missing does not exist" in result.stderr) == (1, True)
     result = await shown(tmp_path, "missing")
     assert "no queue missing; there are production, research, root, science" in result.stderr
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("--hours", "nan"), "'nan' is not a number of hours"),
+        (("--hours", "inf"), "is not in the range"),
+        (("--hours", "5", "--grace", "nan"), "'nan' is not a number of hours"),
+        (("--hours", "5", "--resource", ""), "'' is not the name of a resource such as nvidia.com/gpu"),
+        (("--hours", "5", "--resource", "a b"), "'a b' is not the name of a resource"),
+    ],
+)
+async def test_invalid_budget_is_not_written(
+    arguments: tuple[str, ...], message: str, server: ApiServer, tmp_path: Path
+) -> None:
+    """It would end the effect of all other budgets of the queue."""
+    result = await run(tmp_path, "set", "science", *arguments)
+    assert (result.exit_code, message in result.stderr.replace("\n", " ")) == (2, True), result.stderr
+    async with Client(server.connection) as client:
+        assert BUDGETS not in ((await client.get(QUEUES, "science")).metadata.annotations or {})
+
+
+async def test_invalid_annotation_is_named_with_a_remedy_and_hides_no_other_queue(
+    server: ApiServer, tmp_path: Path
+) -> None:
+    await run(tmp_path, "set", "science", "--hours", "10")
+    async with Client(server.connection) as client:
+        await client.patch(QUEUES, "production", {"metadata": {"annotations": {BUDGETS: "[{}]"}}})
+    result = await shown(tmp_path, "-o", "json")
+    assert [each["queue"] for each in json.loads(result.stdout)["budgets"]] == ["science"]
+    remedy = f"kubectl annotate queue production {BUDGETS}-"
+    assert remedy in json.loads(result.stdout)["warnings"][0]
+    result = await run(tmp_path, "set", "production", "--hours", "1")
+    assert (result.exit_code, remedy in result.stderr) == (1, True)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import csv
+import io
 import json
 from collections.abc import Mapping
 from pathlib import Path
@@ -142,3 +144,16 @@ def test_every_format_has_the_same_entries(folder: Path) -> None:
         "queue.scheduling.volcano.sh/research/ben",
         "queue.scheduling.volcano.sh/teaching",
     ]
+
+
+def test_csv_and_parquet_have_the_same_columns(folder: Path) -> None:
+    from pyarrow import parquet
+
+    path = folder / "shares.parquet"
+    path.write_bytes(run(folder, "-o", "parquet").stdout_bytes)
+    rows = list(csv.DictReader(io.StringIO(run(folder, "-o", "csv").stdout)))
+    table = parquet.read_table(path)
+    assert table.column_names == list(rows[0])
+    assert [row["user"] for row in rows] == table["user"].to_pylist()
+    for name in ("factor", "cpu_effective_share"):
+        assert [float(row[name]) if row[name] else None for row in rows] == table[name].to_pylist()

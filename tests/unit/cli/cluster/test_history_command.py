@@ -72,7 +72,7 @@ PROBLEMS = [
     pytest.param(("--history", "absent.db"), 1, "absent.db: no such file", id="missing file"),
     pytest.param(("--history", "mysql://host/name"), 2, "mysql:// is no database", id="another database"),
     pytest.param(("-n", "team-a", "-A"), 2, "-n and -A exclude each other", id="contradiction"),
-    pytest.param(("--since", "yesterday"), 2, "is not a duration", id="bad time"),
+    pytest.param(("--since", "yesterday"), 2, "is not a duration such as 30d, a time", id="bad time"),
     pytest.param(("--history", ""), 1, "the kubeconfig names no history, as that of stromboli up", id="no address"),
     pytest.param(("--history", "", "--context", "x"), 1, 'absent" does not exist', id="unknown kubeconfig"),
 ]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from math import isfinite
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -17,11 +18,15 @@ from stromboli.cli.output import Failure, escape_controls
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from stromboli.core.model.usage.budgets import BudgetState
     from stromboli.kube.client.client import Client
     from stromboli.kube.objects.volcano import KubeQueue
 
 #: As in `core.model.usage.budgets`, which is imported only when the command runs.
 _PERIODS, _OVER = ("day", "week", "month"), ("block", "preemptible")
+
+#: The longest name of a resource.
+_MAX_RESOURCE = 256
 
 _EPILOG = """\b
 Examples:
@@ -38,8 +43,30 @@ Exit codes:
   2  wrong usage
 """
 
+
+class BudgetHours(click.FloatRange):
+    """A number of hours, as a budget has it."""
+
+    def __init__(self) -> None:
+        super().__init__(min=0, max=1e12)
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        found = super().convert(value, param, ctx)
+        return found if isfinite(found) else self.fail(f"{value!r} is not a number of hours", param, ctx)
+
+
+class ResourceName(click.ParamType[str]):
+    name = "resource"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        text = str(value)
+        if not 0 < len(text) <= _MAX_RESOURCE or text.split() != [text]:
+            self.fail(f"{text[:64]!r} is not the name of a resource such as nvidia.com/gpu", param, ctx)
+        return text
+
+
 _scope = option_group(
-    shown_option("--resource", default="nvidia.com/gpu", metavar="NAME", help="The resource."),
+    shown_option("--resource", type=ResourceName(), default="nvidia.com/gpu", metavar="NAME", help="The resource."),
     click.option("--user", default="", metavar="NAME", help="Only usage of this user; * for each user by itself."),
     click.option(
         "-n", "--namespace", default="", metavar="NAME", help="Only usage of this namespace; * for each by itself."
@@ -77,29 +104,32 @@ def show(names: tuple[str, ...], now: float | None, output: str, **options: Any)
     address = find_history(options)
     if not address:
         raise Failure("the kubeconfig names no history, as that of stromboli up does; name one with --history")
-    moment = clock_unless(now)
+    moment, warnings = clock_unless(now), list[str]()
+    states: list[BudgetState] = []
     with open_history(address) as database:
-        states = [
-            state
-            for queue in queues
-            if not names or queue.metadata.name in names
-            for each in own_budgets(queue)
-            for state in budget_states(database, queue.metadata.name, _family(queue, queues), each, moment)
-        ]
-    budgets_printout(states).echo(output)
+        for queue in queues:
+            name = queue.metadata.name
+            try:
+                budgets = own_budgets(queue) if not names or name in names else []
+            except Failure as error:
+                warnings.append(error.message)
+                continue
+            for each in budgets:
+                states += budget_states(database, name, _family(queue, queues), each, moment)
+    budgets_printout(states, warnings).echo(output)
 
 
 @budget.command("set", epilog=_EPILOG)
 @click.argument("queue", shell_complete=complete_queues)
 @_scope
-@click.option("--hours", type=click.FloatRange(min=0), required=True, metavar="N", help="Its hours in a period.")
+@click.option("--hours", type=BudgetHours(), required=True, metavar="N", help="Its hours in a period.")
 @shown_option("--period", type=click.Choice(_PERIODS), default="month", help="The period, by the calendar in UTC.")
 @shown_option(
-    "--carry-over", type=click.FloatRange(min=0), default=0.0, metavar="N",
+    "--carry-over", type=BudgetHours(), default=0.0, metavar="N",
     help="The most unused hours of the last period that are added.",
 )  # fmt: skip
 @shown_option(
-    "--grace", type=click.FloatRange(min=0), default=0.0, metavar="N",
+    "--grace", type=BudgetHours(), default=0.0, metavar="N",
     help="Hours beyond the budget without a consequence.",
 )  # fmt: skip
 @shown_option(

@@ -11,7 +11,7 @@ from stromboli.cli.cluster_scenario import read_view, view_options
 from stromboli.cli.completion import complete_queues
 from stromboli.cli.options.history import find_history, history_option, open_history
 from stromboli.cli.options.settings import output_option
-from stromboli.cli.output import Failure
+from stromboli.cli.output import Failure, warn
 
 _EPILOG = """\b
 Examples:
@@ -20,6 +20,7 @@ Examples:
   stromboli fairshare --conf scheduler.conf --history history.db
   stromboli fairshare -o json | jq '.shares[] | {queue, user, factor}'
   stromboli fairshare -o csv > shares.csv
+  stromboli fairshare -o parquet > shares.parquet
 
 \b
 Exit codes:
@@ -36,14 +37,15 @@ Exit codes:
     "its cluster."
 )
 @view_options
-@output_option("table", "csv")
+@output_option("table", "csv", "parquet")
 def fairshare(queue: str, output: str, **options: Any) -> None:
     """Show what queues and users have used for their weights, and what follows from it.
 
     USAGE is the decayed fraction of the cluster, EFFECTIVE the share that the plugin fairshare makes of the weight, and
     FACTOR the number by which it orders siblings: the smallest first. Users are listed if they share their queue.
     """
-    from stromboli.cli.text.cluster.fairshare import fairshare_printout
+    from stromboli.cli.text.cluster.fairshare import columns_of, fairshare_printout
+    from stromboli.cli.text.column_files import echo_parquet
     from stromboli.history.usage.runs import load_usage
 
     scenario = read_view(options)
@@ -62,4 +64,8 @@ def fairshare(queue: str, output: str, **options: Any) -> None:
             raise Failure(f"no queue {queue}; there are {', '.join(known)}")
         shares = replace(shares, entries=chosen)
     warnings = dict.fromkeys([*scenario.warnings, *map(scenario.located, session.warnings)])
-    fairshare_printout(shares, list(warnings)).echo(output)
+    if output == "parquet":
+        warn(warnings)
+        echo_parquet(columns_of(shares.entries), "shares")
+    else:
+        fairshare_printout(shares, list(warnings)).echo(output)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -16,7 +15,7 @@ from stromboli.cli.options.times import SINCE, clock_unless, moment_of, now_opti
 from stromboli.cli.output import Failure
 
 if TYPE_CHECKING:
-    from stromboli.cli.text.cluster.usage import UsageReport
+    pass
 
 #: As in `reports.DIMENSIONS`, which is imported only when the command runs.
 _DIMENSIONS = ("queue", "user", "namespace", "job")
@@ -79,6 +78,7 @@ def usage(by: tuple[str, ...], prices: PriceList | None, output: str, now: float
     devices; --prices adds their price.
     """
     from stromboli.cli.text.cluster.usage import UsageReport
+    from stromboli.cli.text.column_files import echo_parquet
     from stromboli.history.usage.reports import usage_of
 
     address = find_history(options)
@@ -95,17 +95,6 @@ def usage(by: tuple[str, ...], prices: PriceList | None, output: str, now: float
             usage_of(database, since, until, by, only), by, since=since, until=until, prices=prices
         )  # fmt: skip
     if output == "parquet":
-        _write_parquet(report)
+        echo_parquet(report.columns(), "usage")
     else:
         report.printout().echo(output)
-
-
-def _write_parquet(report: UsageReport) -> None:
-    try:
-        import pyarrow
-        from pyarrow import parquet
-    except ImportError as error:
-        raise Failure("Parquet needs pyarrow: pip install 'stromboli[lab]'") from error
-    if sys.stdout.isatty():
-        raise Failure("Parquet is binary; redirect it to a file: -o parquet > usage.parquet")
-    parquet.write_table(pyarrow.table(dict(report.columns())), sys.stdout.buffer)

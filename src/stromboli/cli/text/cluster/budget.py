@@ -17,11 +17,12 @@ from stromboli.core.model.values.times import format_timestamp
 _NUMBERS = ("USED", "LIMIT", "PER CENT")
 
 
-def budgets_printout(states: Sequence[BudgetState]) -> Printout:
+def budgets_printout(states: Sequence[BudgetState], warnings: Sequence[str] = ()) -> Printout:
     return Printout(
         tables=lambda wide: _echo_table(states),
-        data=lambda: {"budgets": [_document(state) for state in states]},
+        data=lambda: {"budgets": [_document(state) for state in states], "warnings": list(warnings)},
         names=lambda: (f"{state.queue}/{state.budget.scope}" for state in states),
+        warnings=warnings,
     )
 
 
@@ -34,7 +35,7 @@ def _echo_table(states: Sequence[BudgetState]) -> None:
         budget = state.budget
         table.add(
             state.queue, state.subject or "all", short_name(budget.resource), budget.period, f"{state.used:.1f}",
-            f"{state.limit:.1f}", f"{state.percent:.0f}", budget.over, _state(state),
+            f"{state.limit:.1f}", f"{state.percent:.0f}", budget.over, state.state,
         )  # fmt: skip
     echo_table(table)
 
@@ -42,14 +43,8 @@ def _echo_table(states: Sequence[BudgetState]) -> None:
 _COLOURS = {"used up": "red", "in grace": "yellow"}
 
 
-def _state(state: BudgetState) -> str:
-    if state.is_exhausted:
-        return "used up"
-    return "in grace" if state.used >= state.limit else "open"
-
-
 def _document(state: BudgetState) -> dict[str, Any]:
     budget: dict[str, Any] = msgspec.to_builtins(state.budget)
     found = {"usedHours": state.used, "limitHours": state.limit, "since": format_timestamp(state.since)}
     holder = {"user": state.holder.user, "namespace": state.holder.namespace}
-    return {"queue": state.queue, "budget": budget, "holder": holder, **found, "state": _state(state)}
+    return {"queue": state.queue, "budget": budget, "holder": holder, **found, "state": state.state}

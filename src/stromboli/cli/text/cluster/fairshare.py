@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 from stromboli.cli.output import Printout
-from stromboli.cli.text.csv_text import csv_text
+from stromboli.cli.text.column_files import csv_text
 from stromboli.cli.text.tables import Table, echo_table
 from stromboli.core.model.resources.resources import is_bytes, short_name
 from stromboli.core.model.usage.fair_shares import FairShare, FairShares
@@ -30,7 +30,7 @@ def fairshare_printout(shares: FairShares, warnings: Sequence[str]) -> Printout:
             for share in entries
         ),
         warnings=warnings,
-        further={"csv": lambda: csv_text(_columns(entries))},
+        further={"csv": lambda: csv_text(columns_of(entries))},
     )
 
 
@@ -65,7 +65,8 @@ def _document(share: FairShare) -> dict[str, Any]:
     }
 
 
-def _columns(entries: Sequence[FairShare]) -> dict[str, list[Any]]:
+def columns_of(entries: Sequence[FairShare]) -> dict[str, list[Any]]:
+    """Return the shares by column, for tables of other programs."""
     columns: dict[str, list[Any]] = {
         "queue": [share.queue for share in entries],
         "user": [share.user or "" for share in entries],
@@ -77,7 +78,7 @@ def _columns(entries: Sequence[FairShare]) -> dict[str, list[Any]]:
     }
     for name in dict.fromkeys(name for share in entries for name in share.used):
         columns[f"{_unit(name, name, '_')}_hours"] = [_hours(share, name) for share in entries]
-        columns[f"{name}_effective_share"] = [share.effective.get(name, "") for share in entries]
+        columns[f"{name}_effective_share"] = [share.effective.get(name) for share in entries]
     return columns
 
 

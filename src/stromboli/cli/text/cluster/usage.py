@@ -10,7 +10,7 @@ import click
 
 from stromboli.cli.options.prices import PriceList, unit_hours
 from stromboli.cli.output import Printout
-from stromboli.cli.text.csv_text import csv_text
+from stromboli.cli.text.column_files import csv_text
 from stromboli.cli.text.tables import Table, echo_table
 from stromboli.core.model.resources.resources import is_bytes, short_name
 from stromboli.core.model.values.times import format_timestamp

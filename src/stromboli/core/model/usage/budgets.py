@@ -111,6 +111,13 @@ class BudgetState:
         return self.used >= self.limit + self.budget.grace
 
     @property
+    def state(self) -> str:
+        """Whether it is open, in its grace, or used up."""
+        if self.is_exhausted:
+            return "used up"
+        return "in grace" if self.used >= self.limit else "open"
+
+    @property
     def percent(self) -> float:
         return 100.0 * self.used / self.limit if self.limit else 100.0
 
@@ -132,7 +139,7 @@ def budgets_of(text: str) -> Sequence[Budget]:
     try:
         budgets = msgspec.json.decode(text, type=tuple[Budget, ...])
     except (msgspec.DecodeError, RecursionError) as error:
-        raise ValueError(f"annotation {BUDGETS}: {error}; stromboli budget set writes it") from None
+        raise ValueError(f"annotation {BUDGETS}: {error}; write it with stromboli budget set") from None
     scopes = [budget.scope for budget in budgets]
     if twice := next((scope for scope in scopes if scopes.count(scope) > 1), None):
         raise ValueError(f"annotation {BUDGETS}: two budgets for {twice}; keep one")
