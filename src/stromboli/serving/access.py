@@ -65,6 +65,11 @@ class SharedAnswers(Generic[K, V]):
             self._store(question, task)
         return await asyncio.shield(task)
 
+    def latest(self, question: K) -> V | None:
+        """Return the latest result that is kept, however old; None without one."""
+        _, task = self._answers.get(question, (0.0, None))
+        return None if task is None or not task.done() or _has_failed(task) else task.result()
+
     def _store(self, question: K, task: asyncio.Task[V]) -> None:
         task.add_done_callback(_has_failed)
         self._answers[question] = (self._clock() + _SECONDS_TO_KEEP, task)

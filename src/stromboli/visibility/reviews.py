@@ -35,22 +35,27 @@ class PersonReviews:
     """Raises AccessUnavailable if the API server does not answer."""
 
     def __init__(self, client: ReviewClient, clock: Callable[[], float] = time.monotonic) -> None:
-        #: Reviews of tokens, which every client may send, must not take the turns of those of authenticated people.
-        self._tokens, self._reviewer = AccessReviewer(client), AccessReviewer(client)
+        #: Reviews of unknown tokens, which every client may send, must not take the turns of those of people.
+        self._unknown, self._accepted, self._reviewer = (AccessReviewer(client) for _ in range(3))
         self._people: SharedAnswers[bytes, Person | None] = SharedAnswers(clock)
         self._rights: SharedAnswers[tuple[Person, str, str, str, str], bool] = SharedAnswers(clock)
 
     async def person(self, token: str) -> Person | None:
         """Return the person with this token; None if the API server does not accept it."""
-        return await self._people.get(hashlib.sha256(token.encode()).digest(), lambda: self._authenticate(token))
+        reviewer = self._accepted if self.has_accepted(token) else self._unknown
+        return await self._people.get(_hash(token), lambda: self._authenticate(token, reviewer))
+
+    def has_accepted(self, token: str) -> bool:
+        """Report whether the latest review of a token accepted it, as far as it is remembered."""
+        return self._people.latest(_hash(token)) is not None
 
     async def may(self, person: Person, question: Question) -> bool:
         """Report whether the person may ask this."""
         right = (person, question.verb, question.namespace, question.resource, question.name)
         return await self._rights.get(right, lambda: self._authorize(person, question))
 
-    async def _authenticate(self, token: str) -> Person | None:
-        user = await self._tokens.authenticate(token)
+    async def _authenticate(self, token: str, reviewer: AccessReviewer) -> Person | None:
+        user = await reviewer.authenticate(token)
         if user is None:
             return None
         extra = tuple((key, tuple(values)) for key, values in sorted(user.extra.items()))
@@ -64,3 +69,7 @@ class PersonReviews:
         }  # fmt: skip
         present = {key: value for key, value in attributes.items() if value}
         return await self._reviewer.authorize({**person.as_spec(), "resourceAttributes": present})
+
+
+def _hash(token: str) -> bytes:
+    return hashlib.sha256(token.encode()).digest()

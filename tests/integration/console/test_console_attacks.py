@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+from collections.abc import Iterator
 from typing import Any
 
 import msgspec
@@ -13,7 +14,8 @@ from stromboli.console.access.callers import CSRF_HEADER
 from stromboli.console.routes import ROUTES
 from stromboli.console.server.calls import MAX_BODY
 from stromboli.console.server.server import ConsoleServer
-from tests.integration.console.conftest import ANA, CODE, EVE, ROOT, SECRETS, ConsoleClient
+from stromboli.local.api_server.server import ApiServer
+from tests.integration.console.conftest import ANA, CODE, EVE, ROOT, SECRETS, ConsoleClient, running_console
 
 pytestmark = pytest.mark.only("embedded", because="roles of further users are those of the local server")
 
@@ -136,6 +138,26 @@ async def test_every_response_has_the_headers(root: ConsoleClient) -> None:
         assert (headers["X-Content-Type-Options"], headers["X-Frame-Options"]) == ("nosniff", "DENY")
         assert not {"Server", "Access-Control-Allow-Origin"} & headers.keys()
         assert path == "/" or headers["Cache-Control"] == "no-store"
+
+
+@pytest.fixture(scope="module")
+def attacked(cluster: ApiServer) -> Iterator[ConsoleServer]:
+    with running_console(cluster) as server:
+        yield server
+
+
+async def test_many_wrong_tokens_of_an_address_are_not_reviewed(attacked: ConsoleServer) -> None:
+    """A token that was accepted before, and sessions, are no attempts."""
+    root = ConsoleClient(attacked, ROOT)
+    await root.get("/api/session")
+    _, _, headers = await ConsoleClient(attacked).send("POST", "/api/session", {"code": CODE})
+    session = ConsoleClient(attacked, headers={"Cookie": headers["Set-Cookie"].partition(";")[0]})
+    tokens = [f"wrong-{number}" for number in range(100)]
+    statuses = [(await ConsoleClient(attacked, token).send("GET", "/api/overview"))[0] for token in tokens]
+    assert set(statuses[:60]) == {401}
+    assert 429 in statuses
+    await root.get("/api/overview")
+    await session.get("/api/overview")
 
 
 async def _raw(console: ConsoleServer, text: str) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:

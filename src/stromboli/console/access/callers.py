@@ -6,6 +6,7 @@ unless they have the CSRF value, which other sites cannot read. A bearer token i
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import hmac
 import ipaddress
@@ -16,6 +17,7 @@ from urllib.parse import urlsplit
 
 from aiohttp import web
 
+from stromboli.console.access.attempts import LoginAttempts, TokenRejected, address_of
 from stromboli.console.access.sessions import ConsoleSession, ConsoleSessions
 from stromboli.visibility.reviews import Person, PersonReviews
 
@@ -27,7 +29,7 @@ _RESERVED = "system:"
 Network = ipaddress.IPv4Network | ipaddress.IPv6Network
 
 
-class NotLoggedIn(Exception):
+class NotLoggedIn(TokenRejected):
     """Nothing proves who asks."""
 
 
@@ -84,22 +86,29 @@ class ConsoleCallers:
     reviews: PersonReviews
     proxies: TrustedProxies
     cookie: str
+    attempts: LoginAttempts = field(default_factory=LoginAttempts)
     _secret: bytes = field(default_factory=lambda: secrets.token_bytes(32), repr=False)
 
     async def caller(self, request: web.BaseRequest) -> ConsoleCaller:
-        """Return who asks. Raises NotLoggedIn, RequestRejected, AccessUnavailable."""
+        """Return who asks. Raises NotLoggedIn, RequestRejected, TooManyAttempts, AccessUnavailable."""
         scheme, _, token = request.headers.get("Authorization", "").partition(" ")
         if scheme.lower() == "bearer" and token.strip():
-            person = await self.reviews.person(token.strip())
-            if person is None:
-                raise NotLoggedIn("the API server does not accept the token")
-            return ConsoleCaller(person)
+            return ConsoleCaller(await self._of_token(request, token.strip()))
         found = await self._ambient(request)
         if request.method not in _READS:
             check_origin(request)
             if not hmac.compare_digest(request.headers.get(CSRF_HEADER, "").encode(), found.csrf.encode()):
                 raise RequestRejected(f"the header {CSRF_HEADER} must have the value of the session")
         return found
+
+    async def _of_token(self, request: web.BaseRequest, token: str) -> Person:
+        """Return the person of a token. Tokens that were accepted before are no attempts."""
+        is_known = self.reviews.has_accepted(token)
+        with contextlib.nullcontext() if is_known else self.attempts.attempt(address_of(request)):
+            person = await self.reviews.person(token)
+            if person is None:
+                raise NotLoggedIn("the API server does not accept the token")
+            return person
 
     async def _ambient(self, request: web.BaseRequest) -> ConsoleCaller:
         """Return the caller by what a browser sends by itself."""

@@ -12,6 +12,7 @@ from collections import OrderedDict
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
+from stromboli.console.access.attempts import TokenRejected
 from stromboli.visibility.reviews import Person, PersonReviews
 
 SESSION_SECONDS = 12 * 3600.0
@@ -31,7 +32,7 @@ class ConsoleSession:
     expires: float
 
 
-class LoginRefused(Exception):
+class LoginRefused(TokenRejected):
     """The token or the code is not valid."""
 
 

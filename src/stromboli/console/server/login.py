@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from aiohttp import web
 
+from stromboli.console.access.attempts import address_of
 from stromboli.console.access.callers import ConsoleCaller, ConsoleCallers, check_origin
 from stromboli.console.access.rights import PersonRights, RightsReviewer
 from stromboli.console.access.sessions import SESSION_SECONDS
@@ -25,10 +26,11 @@ class ConsoleLogin:
         self._has_history, self._cycles = has_history, cycles
 
     async def login(self, request: web.Request) -> web.Response:
-        """Start a session. Raises LoginRefused, RequestRejected, NotReady."""
+        """Start a session. Raises LoginRefused, TooManyAttempts, RequestRejected, NotReady."""
         check_origin(request)
         body = await read_body(request, LoginRequest)
-        session = await self._callers.sessions.start(body.token, body.code)
+        with self._callers.attempts.attempt(address_of(request)):
+            session = await self._callers.sessions.start(body.token, body.code)
         caller = ConsoleCaller(session.person, session.csrf, session)
         try:
             document = await self._document(caller)

@@ -7,6 +7,7 @@ import logging
 import msgspec
 from aiohttp import web
 
+from stromboli.console.access.attempts import TooManyAttempts
 from stromboli.console.access.callers import NotLoggedIn, RequestRejected
 from stromboli.console.access.sessions import LoginRefused
 from stromboli.console.documents.base import ConsoleProblem
@@ -35,6 +36,7 @@ _PROBLEMS: tuple[tuple[type[Exception], int, str, int | None], ...] = (
     (NotPermitted, 403, "Forbidden", None),
     (NotFound, 404, "NotFound", None),
     (Unanswerable, 422, "Invalid", None),
+    (TooManyAttempts, 429, "TooManyRequests", 5),
     (TooManyQuestions, 429, "TooManyRequests", 5),
     (NotReady, 503, "NotReady", 1),
     (AccessUnavailable, 503, "ServiceUnavailable", 5),

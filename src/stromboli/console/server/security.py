@@ -9,6 +9,7 @@ from collections import Counter
 from aiohttp import web
 from aiohttp.typedefs import Middleware
 
+from stromboli.console.access.attempts import address_of
 from stromboli.console.access.hosts import AllowedHosts
 from stromboli.console.server.problems import problem, problem_of
 from stromboli.serving.guard import Handler
@@ -50,7 +51,7 @@ class RequestGuard:
         async def guard(request: web.Request, handler: Handler) -> web.StreamResponse:
             if request.path == _STREAM:
                 return await _sent(request, await self._response(request, handler))
-            address = str(((request.transport and request.transport.get_extra_info("peername")) or ("",))[0])
+            address = address_of(request)
             if self._open.total() >= _MAX_OPEN or self._open[address] >= _MAX_PER_ADDRESS:
                 return await _sent(request, problem(429, "TooManyRequests", "too many open requests", 5))
             self._open[address] += 1
