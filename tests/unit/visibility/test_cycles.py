@@ -8,7 +8,7 @@ from stromboli.console.cache.scheduler_cycles import SchedulerCycles
 from stromboli.core.session.decision_records import DecisionRecords
 from stromboli.core.session.session import Session
 from stromboli.kube.client.client import Client
-from stromboli.planner.live.recorded_cycles import RequestedCycles
+from stromboli.planner.live.recorded_cycles import CycleCursors, RequestedCycles
 from stromboli.planner.virtual_cluster import PlannedCluster
 from stromboli.visibility.questions import ROOT
 from tests.testing.cases.case import flattened, objects
@@ -33,7 +33,10 @@ REFUSED = {
     "a person of a namespace": ("token-of-ana", "", 403, 'User "ana" cannot list resource "cycles" in API group '
         '"visibility.stromboli.dev" at the cluster scope; the account of the console has this right'),
     "a wrong token": ("wrong", "", 401, "the API server does not accept the token"),
-    "a broken cursor": ("token-of-console", "?after=x:y", 400, "after='x:y' is not INSTANCE:NUMBER"),
+    "a broken cursor": ("token-of-console", "?after=x:y", 400, "after='x:y' is not INSTANCE:NUMBER, "
+        "or several separated by commas"),
+    "a broken cursor among others": ("token-of-console", "?after=x:1,y", 400, "after='x:1,y' is not INSTANCE:NUMBER, "
+        "or several separated by commas"),
 }  # fmt: skip
 
 
@@ -76,6 +79,34 @@ async def test_console_follows_cycles_page_by_page_and_past_another_leader(
         await followed.read()
         await followed.read()
         assert (followed.latest, jobs_of(followed)[24]) == (24, "later")
+
+
+async def test_console_follows_several_schedulers_that_answer_in_turns(
+    asker: Asker, recorded: list[RequestedCycles]
+) -> None:
+    """Each record is read once, although requests reach the schedulers of shards as they come."""
+    west, east = recorded[0], RequestedCycles()
+    async with Client(asker.connection("token-of-console")) as client:
+        followed = SchedulerCycles(client)
+        for place, scheduler in enumerate((west, east, west, east, east, west)):
+            recorded.append(scheduler)
+            await followed.read()
+            scheduler.observe(session(f"job-{place}"), 0.1)
+        for scheduler in (west, east, west, east):
+            recorded.append(scheduler)
+            await followed.read()
+        found = jobs_of(followed)
+    assert sorted(found.values()) == [f"job-{place}" for place in range(6)]
+    assert list(found) == list(range(1, 7))
+
+
+def test_cursors_of_a_limited_number_of_processes_are_kept() -> None:
+    cursors = CycleCursors()
+    for number in range(40):
+        cursors.advance(f"process-{number}", number)
+    cursors.advance("process-8", 80)
+    kept = CycleCursors.parse(cursors.query())
+    assert [kept.number(f"process-{number}") for number in (7, 8, 9, 39)] == [0, 80, 9, 39]
 
 
 async def test_scheduler_that_does_not_lead_is_reported_and_asked_again(

@@ -16,6 +16,8 @@ _WANTED_SECONDS = 60.0
 #: Records of one answer.
 _MAX_RECORDS = 20
 _AFTER = "after"
+#: Processes whose records a console follows.
+_MAX_PROCESSES = 32
 
 
 class CycleAnswer(msgspec.Struct, rename="camel"):
@@ -31,22 +33,37 @@ class CycleAnswer(msgspec.Struct, rename="camel"):
         return len(self.cycles) >= _MAX_RECORDS
 
 
-class CycleCursor(msgspec.Struct, frozen=True):
-    """The latest record that a console has, of one process."""
+class CycleCursors:
+    """The latest record that a console has of each process: several schedulers, or one after another, answer it."""
 
-    instance: str = ""
-    number: int = 0
+    def __init__(self, numbers: Mapping[str, int] | None = None) -> None:
+        self._numbers = dict(numbers or {})
 
     @classmethod
-    def parse(cls, query: Mapping[str, str]) -> CycleCursor:
+    def parse(cls, query: Mapping[str, str]) -> CycleCursors:
         """Raises ValueError."""
-        instance, _, number = query.get(_AFTER, "").partition(":")
-        if number and not (number.isascii() and number.isdigit() and len(number) < 19):
-            raise ValueError(f"{_AFTER}={query[_AFTER]!r} is not INSTANCE:NUMBER")
-        return cls(instance, int(number or 0))
+        numbers: dict[str, int] = {}
+        for each in filter(None, query.get(_AFTER, "").split(",")[:_MAX_PROCESSES]):
+            instance, _, number = each.partition(":")
+            if not (number.isascii() and number.isdigit() and len(number) < 19):
+                raise ValueError(f"{_AFTER}={query[_AFTER]!r} is not INSTANCE:NUMBER, or several separated by commas")
+            numbers[instance] = int(number)
+        return cls(numbers)
+
+    def number(self, instance: str) -> int:
+        """Return the number of the latest record of a process; 0 for none."""
+        return self._numbers.get(instance, 0)
+
+    def advance(self, instance: str, number: int) -> None:
+        """Keep the number of the latest record of a process. Those that answered longest ago are forgotten."""
+        self._numbers.pop(instance, None)
+        self._numbers[instance] = number
+        while len(self._numbers) > _MAX_PROCESSES:
+            del self._numbers[next(iter(self._numbers))]
 
     def query(self) -> dict[str, str]:
-        return {_AFTER: f"{self.instance}:{self.number}"} if self.instance else {}
+        numbers = ",".join(f"{instance}:{number}" for instance, number in self._numbers.items())
+        return {_AFTER: numbers} if numbers else {}
 
 
 class RequestedCycles:
@@ -63,8 +80,7 @@ class RequestedCycles:
             self._records.add(session, session.now, seconds)
 
     def answer(self, query: Mapping[str, str]) -> bytes:
-        """Return a CycleAnswer to the query of a cursor, and record further cycles. Raises ValueError."""
-        cursor = CycleCursor.parse(query)
+        """Return a CycleAnswer to the query of cursors, and record further cycles. Raises ValueError."""
+        known = CycleCursors.parse(query).number(self.instance)
         self._until = self._clock() + _WANTED_SECONDS
-        known = cursor.number if cursor.instance == self.instance else 0
         return msgspec.json.encode(CycleAnswer(self.instance, self._records.after(known, _MAX_RECORDS)))
