@@ -6,7 +6,19 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from stromboli.console.documents import decisions, events, history, job, jobs, nodes, overview, plans, queues, sessions
+from stromboli.console.documents import (
+    decisions,
+    events,
+    history,
+    job,
+    jobs,
+    nodes,
+    overview,
+    plans,
+    queues,
+    sessions,
+    usage,
+)
 
 TEXT = "text/plain"
 YAML = "application/yaml"
@@ -68,6 +80,10 @@ ROUTES: Sequence[ApiRoute] = (
         query={"since": _SINCE},
     ),
     ApiRoute("getQueues", "GET", "/api/queues", "The tree of queues", queues.QueueListing),
+    ApiRoute(
+        "getQueueUsage", "GET", "/api/queue-usage", "What queues have used, and their budgets", usage.QueueUsages,
+        query={"since": "The beginning, in seconds since the epoch: 30 days ago without it."},
+    ),
     ApiRoute("listJobs", "GET", "/api/jobs", "Jobs as rows, with filters", jobs.JobRowsPage, query=_JOB_QUERY),
     ApiRoute("getJobTable", "GET", "/api/job-table", "All jobs by column", jobs.JobListing),
     ApiRoute("getJob", "GET", _JOB, "A job as it is reported", job.JobDetail),

@@ -52,6 +52,15 @@ async def test_people_see_what_their_rights_permit(with_history: ConsoleServer) 
     assert (nothing["jobs"], sum(nothing["hidden"].values())) == ([], 5)
 
 
+async def test_usage_names_only_queues_of_readable_jobs(with_history: ConsoleServer) -> None:
+    everything = await ConsoleClient(with_history, ROOT).get("/api/queue-usage?since=0")
+    assert {each["queue"] for each in everything["queues"]} >= {"default", "secret-queue"}
+    own = await ConsoleClient(with_history, ANA).get("/api/queue-usage?since=0")
+    assert [each["queue"] for each in own["queues"]] == ["default"]
+    assert (own["since"], own["budgets"]) == (0, [])
+    await ConsoleClient(with_history, ANA).get("/api/queue-usage?since=yesterday", status=400)
+
+
 async def test_attempts_of_a_job_name_no_other_tenant(with_history: ConsoleServer) -> None:
     found = await ConsoleClient(with_history, ANA).get("/api/jobs/team-a/finetune/history")
     assert len(found["pods"]) == 8

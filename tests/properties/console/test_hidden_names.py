@@ -22,14 +22,18 @@ from stromboli.console.documents.sessions import ConsoleRights
 from stromboli.console.questions import ConsoleQuestion
 from stromboli.console.views.alarms import alarms_of
 from stromboli.console.views.decisions import cycle_view
+from stromboli.console.views.history import UsageFacts
 from stromboli.console.views.job import job_detail
 from stromboli.console.views.jobs import WantedRows, job_changes, job_rows, job_table
 from stromboli.console.views.nodes import node_detail, node_table, topology_view
 from stromboli.console.views.overview import overview_of, series_of
 from stromboli.console.views.queues import queue_tree
+from stromboli.console.views.usage import queue_usages
 from stromboli.console.views.view import PersonView
 from stromboli.core.config.configuration import DEFAULT_TEXT
+from stromboli.core.model.usage.budgets import Budget, BudgetHolder, BudgetState
 from stromboli.core.session.decision_records import DecisionRecords
+from stromboli.history.usage.reports import UsageEntry
 from stromboli.kube.client.client import Client
 from stromboli.planner.cycle_records import CycleRecords
 from stromboli.planner.live.installation import InstallationName
@@ -89,6 +93,18 @@ def tenants(draw: st.DrawFn) -> Tenants:
     return Tenants(documents, own, rights)
 
 
+def _facts() -> UsageFacts:
+    """Usage of queues of both, and budgets of other users and namespaces."""
+    used = {name: UsageEntry({"queue": name}, 1) for name in ("default", "covert-queue")}
+    holders = [BudgetHolder(), BudgetHolder("stealthy-person"), BudgetHolder("", OTHERS[0])]
+    budgets = [
+        BudgetState(queue, Budget("cpu", 1.0, user=holder.user, namespace=holder.namespace), holder, 1.0, 1.0, 0.0)
+        for queue in ("default", "covert-queue")
+        for holder in holders
+    ]
+    return UsageFacts(0.0, 2e9, used, budgets)
+
+
 def _answers(world: Tenants) -> Iterator[msgspec.Struct]:
     entries = objects(flattened(world.manifests))
     cache = ConsoleCache(cast(Client, None), lambda text, source: default_program(), InstallationName())
@@ -104,6 +120,7 @@ def _answers(world: Tenants) -> Iterator[msgspec.Struct]:
     assert delta is not None
     yield overview_of(view, now, alarms_of(view, now, ["watch of rival-one/covert-0"], "covert policy"))
     yield from (series_of(view, series, 0.0), queue_tree(view), job_table(view), node_table(view))
+    yield queue_usages(view, _facts())
     yield from (job_rows(view, WantedRows()), job_changes(view, 0, delta))
     yield from (job_detail(view, f"{OWN}/{name}") for name in world.own)
     yield from (cycle_view(view, record) for record in records.before(None, 10))

@@ -74,6 +74,23 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/queue-usage": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** What queues have used, and their budgets */
+        get: operations["getQueueUsage"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/jobs": {
         parameters: {
             query?: never;
@@ -396,6 +413,23 @@ export interface components {
             };
         };
         /**
+         * BudgetUsage
+         * @description A budget with what its holder has used of it in the present period, in hours.
+         */
+        BudgetUsage: {
+            queue: string;
+            resource: string;
+            period: string;
+            since: number;
+            user: string;
+            namespace: string;
+            used: number;
+            limit: number;
+            grace: number;
+            over: string;
+            state: string;
+        };
+        /**
          * ClassScoresDocument
          * @description Scores of the nodes for equal waiting pods of a job, best first.
          */
@@ -568,7 +602,6 @@ export interface components {
          * @description A cycle: decisions about readable jobs, and how many others there are.
          */
         CycleView: {
-            instance: string;
             cycle: components["schemas"]["CycleSummary"];
             actions: string[];
             plugins: string[];
@@ -577,6 +610,7 @@ export interface components {
             nominations: components["schemas"]["NominationDecision"][];
             refusals: components["schemas"]["RefusalDecision"][];
             scores: components["schemas"]["ScoreDecision"][];
+            instance: string;
             hidden: number;
         };
         /**
@@ -1049,6 +1083,16 @@ export interface components {
             requested: number;
         };
         /**
+         * QueueHours
+         * @description What a queue has used; that of a parent includes its children.
+         */
+        QueueHours: {
+            queue: string;
+            hours: {
+                [key: string]: number;
+            };
+        };
+        /**
          * QueueListing
          * @description Queues, each after its parent.
          */
@@ -1057,6 +1101,18 @@ export interface components {
             version: number;
             queues: components["schemas"]["ConsoleQueue"][];
             hidden: number;
+        };
+        /**
+         * QueueUsages
+         * @description Usage of a period, from the history; empty without one.
+         */
+        QueueUsages: {
+            instance: string;
+            since: number;
+            until: number;
+            queues: components["schemas"]["QueueHours"][];
+            budgets: components["schemas"]["BudgetUsage"][];
+            hiddenBudgets: number;
         };
         /**
          * RefusalDecision
@@ -1120,7 +1176,7 @@ export interface components {
             csrf: string;
             expires: number | null;
             instance: string;
-            version: string;
+            version: number;
             hasHistory: boolean;
             hasDecisions: boolean;
             ownerLabel: string;
@@ -1438,6 +1494,38 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["QueueListing"];
+                };
+            };
+            /** @description Why it was not answered */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ConsoleProblem"];
+                };
+            };
+        };
+    };
+    getQueueUsage: {
+        parameters: {
+            query?: {
+                /** @description The beginning, in seconds since the epoch: 30 days ago without it. */
+                since?: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The answer */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["QueueUsages"];
                 };
             };
             /** @description Why it was not answered */

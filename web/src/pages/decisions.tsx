@@ -49,6 +49,7 @@ function Cycles({ cycles, selected }: { cycles: readonly CycleSummary[]; selecte
   const [shown, setShown] = useState(60);
   return (
     <>
+      <div class="scroll" tabIndex={0} role="group" aria-label="Cycles">
       <table>
         <thead>
           <tr>
@@ -81,6 +82,7 @@ function Cycles({ cycles, selected }: { cycles: readonly CycleSummary[]; selecte
           ))}
         </tbody>
       </table>
+      </div>
       <More total={cycles.length} shown={shown} show={() => setShown(cycles.length)} />
     </>
   );

@@ -1,11 +1,13 @@
 // Jobs of the past.
-import { useState } from "preact/hooks";
+import { useMemo } from "preact/hooks";
 import { session } from "../api/client";
 import { useDocument, withQuery } from "../api/resource";
 import type { HistoryRows, JobHistory } from "../api/types";
 import { place, setQuery } from "../app/router";
-import { Badge, Choice, Heading, JobLink, More, Name, Note, Pending, QueueLink, Section } from "../parts/basics";
+import { Badge, Choice, Heading, JobLink, Name, Note, Pending, QueueLink, Section } from "../parts/basics";
+import { Chart } from "../parts/chart";
 import { clock, count, duration, now } from "../parts/format";
+import { Table } from "../parts/table";
 
 const WINDOWS = [
   ["3600", "1 h"],
@@ -13,8 +15,10 @@ const WINDOWS = [
   ["604800", "7 d"],
   ["all", "All"],
 ] as const;
-const STATES = ["", "Pending", "Running", "Succeeded", "Failed", "Evicted", "Cancelled", "Unknown"];
+const STATES = ["", "Pending", "Running", "Succeeded", "Failed", "Evicted", "Suspended", "Cancelled", "Unknown"];
 const FIRST = 100;
+/** Points of the chart. */
+const STEPS = 120;
 
 export function HistoryPage() {
   const { query } = place.value;
@@ -44,7 +48,14 @@ export function HistoryPage() {
               ))}
             </select>
           </div>
-          {data ? <Rows data={data} /> : <Pending problem={problem} />}
+          {data ? (
+            <>
+              <Past data={data} since={Number(since)} />
+              <Rows data={data} />
+            </>
+          ) : (
+            <Pending problem={problem} />
+          )}
         </>
       )}
     </>
@@ -63,48 +74,52 @@ function Text({ name, label }: { name: string; label: string }) {
   );
 }
 
+/** Jobs that waited and ran over the window, of those that are listed. */
+function Past({ data, since }: { data: HistoryRows; since: number }) {
+  const { jobs, time } = data;
+  const [times, lines] = useMemo(() => {
+    const begin = Math.max(since, jobs.length ? Math.min(...jobs.map((job) => job.submitted)) : time);
+    const step = Math.max(1, (time - begin) / STEPS);
+    const moments = Array.from({ length: STEPS + 1 }, (_, at) => Math.min(begin + at * step, time));
+    const at = (moment: number, from: (job: JobHistory) => number | null, to: (job: JobHistory) => number | null) =>
+      jobs.filter((job) => (from(job) ?? Infinity) <= moment && moment < (to(job) ?? Infinity)).length;
+    const waiting = moments.map((each) => at(each, (job) => job.submitted, (job) => job.started ?? job.ended));
+    const running = moments.map((each) => at(each, (job) => job.started, (job) => job.ended));
+    return [moments, [{ name: "waiting", values: waiting, filled: true }, { name: "running", values: running }]] as const;
+  }, [jobs, time, since]);
+  if (!jobs.length) return null;
+  return (
+    <Section title="Jobs over time">
+      <Chart label="Jobs over time" times={times} lines={lines} format={count} isCount />
+      {data.earlier ? <Note>Only the listed jobs.</Note> : null}
+    </Section>
+  );
+}
+
 function Rows({ data }: { data: HistoryRows }) {
-  const [shown, setShown] = useState(FIRST);
   const jobs = [...data.jobs].reverse();
   const hidden = Object.entries(data.hidden).filter(([, number]) => number > 0);
   return (
     <Section title={`${count(jobs.length)} jobs`}>
-      {jobs.length ? (
-        <div class="scroll" tabIndex={0} role="group" aria-label="Jobs of the past">
-          <table>
-            <thead>
-              <tr>
-                {["Job", "Queue", "State"].map((title) => (
-                  <th scope="col" key={title}>
-                    {title}
-                  </th>
-                ))}
-                {["Pods", "Evictions", "Failures"].map((title) => (
-                  <th scope="col" class="numeric" key={title}>
-                    {title}
-                  </th>
-                ))}
-                <th scope="col">Submitted</th>
-                <th scope="col" class="numeric">
-                  Waited
-                </th>
-                <th scope="col" class="numeric">
-                  Ran
-                </th>
-                <th scope="col">User</th>
-              </tr>
-            </thead>
-            <tbody>
-              {jobs.slice(0, shown).map((job) => (
-                <HistoryRow key={job.uid} job={job} time={data.time} />
-              ))}
-            </tbody>
-          </table>
-        </div>
-      ) : (
-        <Note>No job in this window.</Note>
-      )}
-      <More total={jobs.length} shown={shown} show={() => setShown(jobs.length)} />
+      <Table
+        label="Jobs of the past"
+        rows={jobs}
+        keyOf={(job) => job.uid}
+        first={FIRST}
+        empty="No job in this window."
+        columns={[
+          { title: "Job", cell: (job) => <JobLink job={`${job.namespace}/${job.podGroup}`} /> },
+          { title: "Queue", cell: (job) => <QueueLink queue={job.queue} /> },
+          { title: "State", cell: (job) => <Badge>{job.state}</Badge> },
+          { title: "Pods", class: "numeric", cell: (job) => job.pods },
+          { title: "Evictions", class: "numeric", cell: (job) => job.evictions || "" },
+          { title: "Failures", class: "numeric", cell: (job) => job.failures || "" },
+          { title: "Submitted", cell: (job) => clock(job.submitted) },
+          { title: "Waited", class: "numeric", cell: (job) => duration((job.started ?? endOf(job, data.time)) - job.submitted) },
+          { title: "Ran", class: "numeric", cell: (job) => (job.started === null ? "" : duration(endOf(job, data.time) - job.started)) },
+          { title: "User", cell: (job) => <Name>{job.user}</Name> },
+        ]}
+      />
       {data.earlier ? <Note>{count(data.earlier)} earlier jobs match: choose a shorter window to see them.</Note> : null}
       {hidden.length ? (
         <Note>And jobs of namespaces that you may not read: {hidden.map(([state, number]) => `${count(number)} ${state}`).join(", ")}.</Note>
@@ -113,28 +128,6 @@ function Rows({ data }: { data: HistoryRows }) {
   );
 }
 
-function HistoryRow({ job, time }: { job: JobHistory; time: number }) {
-  const end = job.ended ?? time;
-  return (
-    <tr>
-      <th scope="row">
-        <JobLink job={`${job.namespace}/${job.podGroup}`} />
-      </th>
-      <td>
-        <QueueLink queue={job.queue} />
-      </td>
-      <td>
-        <Badge>{job.state}</Badge>
-      </td>
-      <td class="numeric">{job.pods}</td>
-      <td class="numeric">{job.evictions || ""}</td>
-      <td class="numeric">{job.failures || ""}</td>
-      <td>{clock(job.submitted)}</td>
-      <td class="numeric">{duration((job.started ?? end) - job.submitted)}</td>
-      <td class="numeric">{job.started === null ? "" : duration(end - job.started)}</td>
-      <td>
-        <Name>{job.user}</Name>
-      </td>
-    </tr>
-  );
+function endOf(job: JobHistory, time: number): number {
+  return job.ended ?? time;
 }

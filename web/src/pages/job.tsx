@@ -7,6 +7,7 @@ import { Link } from "../app/router";
 import { Ago, Badge, Facts, Heading, JobLink, More, Name, NodeLink, Note, Pending, QueueLink, Requests, Section } from "../parts/basics";
 import { clock, expected, parsed } from "../parts/format";
 import { ScoreTable } from "../parts/scores";
+import { Table } from "../parts/table";
 import { PodTimeline } from "../parts/timeline";
 import { Explanation } from "./job_explanation";
 
@@ -128,46 +129,21 @@ function Conditions({ detail }: { detail: JobDetail }) {
 }
 
 function Pods({ pods }: { pods: readonly JobPod[] }) {
-  const [shown, setShown] = useState(50);
   return (
     <Section title={`Pods (${pods.length})`}>
-      {pods.length ? (
-        <div class="scroll" tabIndex={0} role="group" aria-label="Pods">
-          <table>
-            <thead>
-              <tr>
-                <th scope="col">Pod</th>
-                <th scope="col">Status</th>
-                <th scope="col">Node</th>
-                <th scope="col">Requests</th>
-                <th scope="col">Note</th>
-              </tr>
-            </thead>
-            <tbody>
-              {pods.slice(0, shown).map((pod) => (
-                <tr key={pod.pod}>
-                  <th scope="row">
-                    <Name>{pod.pod}</Name>
-                  </th>
-                  <td>
-                    <Badge>{pod.status}</Badge>
-                  </td>
-                  <td>{pod.node ? <NodeLink node={pod.node} /> : ""}</td>
-                  <td>
-                    <Requests requests={pod.requests} />
-                  </td>
-                  <td class="wide">
-                    <Name>{pod.note}</Name>
-                  </td>
-                </tr>
-              ))}
-            </tbody>
-          </table>
-        </div>
-      ) : (
-        <Note>It has no pods.</Note>
-      )}
-      <More total={pods.length} shown={shown} show={() => setShown(pods.length)} />
+      <Table
+        label="Pods"
+        rows={pods}
+        keyOf={(pod) => pod.pod}
+        empty="It has no pods."
+        columns={[
+          { title: "Pod", cell: (pod) => <Name>{pod.pod}</Name> },
+          { title: "Status", cell: (pod) => <Badge>{pod.status}</Badge> },
+          { title: "Node", cell: (pod) => (pod.node ? <NodeLink node={pod.node} /> : "") },
+          { title: "Requests", cell: (pod) => <Requests requests={pod.requests} /> },
+          { title: "Note", class: "wide", cell: (pod) => <Name>{pod.note}</Name> },
+        ]}
+      />
     </Section>
   );
 }

@@ -7,6 +7,7 @@ import { go, Link, place, setQuery } from "../app/router";
 import { Badge, Choice, Facts, Heading, JobLink, Name, NodeLink, Note, Pending, Requests, Section } from "../parts/basics";
 import { amount, count, ordered, percent, plural, shortResource } from "../parts/format";
 import { HeatMap, type NodeGroup } from "../parts/heat_map";
+import { Table } from "../parts/table";
 import { byNumber, byText, sorted, VirtualTable, type Column } from "../parts/virtual_table";
 import { Domains } from "./domains";
 
@@ -110,34 +111,17 @@ function NodePanel({ name }: { name: string }) {
           entries={refusals.slice(0, 8).map(([reason, jobs]) => [plural(jobs, "waiting job"), <bdi>{reason}</bdi>] as const)}
         />
       ) : null}
-      <div class="scroll" tabIndex={0} role="group" aria-label="Pods of the node">
-        <table>
-          <thead>
-            <tr>
-              <th scope="col">Pod</th>
-              <th scope="col">Job</th>
-              <th scope="col">Status</th>
-              <th scope="col">Requests</th>
-            </tr>
-          </thead>
-          <tbody>
-            {data.pods.map((pod) => (
-              <tr key={`${pod.namespace}/${pod.pod}`}>
-                <th scope="row">
-                  <Name>{`${pod.namespace}/${pod.pod}`}</Name>
-                </th>
-                <td>{pod.job ? <JobLink job={pod.job} /> : ""}</td>
-                <td>
-                  <Badge>{pod.status}</Badge>
-                </td>
-                <td>
-                  <Requests requests={pod.requests} />
-                </td>
-              </tr>
-            ))}
-          </tbody>
-        </table>
-      </div>
+      <Table
+        label="Pods of the node"
+        rows={data.pods}
+        keyOf={(pod) => `${pod.namespace}/${pod.pod}`}
+        columns={[
+          { title: "Pod", cell: (pod) => <Name>{`${pod.namespace}/${pod.pod}`}</Name> },
+          { title: "Job", cell: (pod) => (pod.job ? <JobLink job={pod.job} /> : "") },
+          { title: "Status", cell: (pod) => <Badge>{pod.status}</Badge> },
+          { title: "Requests", cell: (pod) => <Requests requests={pod.requests} /> },
+        ]}
+      />
       {data.hiddenPods ? <Note>And {plural(data.hiddenPods, "pod")} of namespaces that you may not read.</Note> : null}
       <details>
         <summary>Labels</summary>

@@ -4,10 +4,12 @@ import { useDocument, withQuery } from "../api/resource";
 import type { Queue, QueueListing, TimeSeries } from "../api/types";
 import { Link } from "../app/router";
 import { QueueBar, scaleOf } from "../parts/bars";
-import { Badge, Facts, Heading, Note, Pending, QueueLink, Section } from "../parts/basics";
+import { Badge, Facts, Heading, Name, Note, Pending, QueueLink, Section } from "../parts/basics";
 import { Chart } from "../parts/chart";
-import { amount, count, now, ordered, percent } from "../parts/format";
+import { amount, count, now, ordered, percent, plural } from "../parts/format";
 import { QueueTree } from "../parts/queue_tree";
+import { Table } from "../parts/table";
+import { UsageSections } from "../parts/usage";
 
 /** Queues whose shares are drawn: those with the largest. */
 const MAX_LINES = 8;
@@ -21,6 +23,7 @@ export function QueuesPage({ name }: { name: string }) {
       {name && data && !queue ? <p class="problem">There is no queue {name} that you may read.</p> : null}
       {queue && data ? <QueueDetail queue={queue} queues={data.queues} /> : null}
       <Shares only={name} queues={data?.queues ?? []} />
+      <UsageSections only={name} />
       <Section title="Tree">{data ? <QueueTree listing={data} selected={name} /> : <Pending problem={problem} />}</Section>
     </>
   );
@@ -39,46 +42,30 @@ function QueueDetail({ queue, queues }: { queue: Queue; queues: readonly Queue[]
           ["Priority", count(queue.priority)],
           ["Reclaimable", queue.reclaimable ? "yes" : "no"],
           ["Parent", queue.parent ? <QueueLink queue={queue.parent} /> : "none"],
-          ["Waiting", <Link href={withQuery("/jobs", { queue: queue.queue, state: "waiting" })}>{queue.jobs.waiting} jobs</Link>],
-          ["Running", <Link href={withQuery("/jobs", { queue: queue.queue, state: "running" })}>{queue.jobs.running} jobs</Link>],
+          ["Waiting", <Link href={withQuery("/jobs", { queue: queue.queue, state: "waiting" })}>{plural(queue.jobs.waiting, "job")}</Link>],
+          ["Running", <Link href={withQuery("/jobs", { queue: queue.queue, state: "running" })}>{plural(queue.jobs.running, "job")}</Link>],
           ["Children", children.length ? children.map((each) => <QueueLink key={each.queue} queue={each.queue} />) : "none"],
         ]}
       />
-      <div class="scroll" tabIndex={0} role="group" aria-label="Amounts by resource">
-        <table class="amounts">
-          <thead>
-            <tr>
-              <th scope="col">Resource</th>
-              <th scope="col" class="bar-column">
-                Allocation
-              </th>
-              {["Allocated", "Deserved", "Guarantee", "Capability", "Borrowed", "Requested"].map((title) => (
-                <th scope="col" class="numeric" key={title}>
-                  {title}
-                </th>
-              ))}
-            </tr>
-          </thead>
-          <tbody>
-            {rows.map((each) => (
-              <tr key={each.resource}>
-                <th scope="row">
-                  <bdi>{each.resource}</bdi>
-                </th>
-                <td>
-                  <QueueBar amounts={each} whole={Math.max(scaleOf([each]), each.allocated + each.requested)} />
-                </td>
-                <td class="numeric">{amount(each.resource, each.allocated)}</td>
-                <td class="numeric">{each.deserved === null ? "–" : amount(each.resource, each.deserved)}</td>
-                <td class="numeric">{amount(each.resource, each.guarantee)}</td>
-                <td class="numeric">{amount(each.resource, each.capability)}</td>
-                <td class="numeric">{amount(each.resource, each.borrowed)}</td>
-                <td class="numeric">{amount(each.resource, each.requested)}</td>
-              </tr>
-            ))}
-          </tbody>
-        </table>
-      </div>
+      <Table
+        label="Amounts by resource"
+        rows={rows}
+        keyOf={(each) => each.resource}
+        columns={[
+          { title: "Resource", cell: (each) => <Name>{each.resource}</Name> },
+          {
+            title: "Allocation",
+            class: "bar-column",
+            cell: (each) => <QueueBar amounts={each} whole={Math.max(scaleOf([each]), each.allocated + each.requested)} />,
+          },
+          { title: "Allocated", class: "numeric", cell: (each) => amount(each.resource, each.allocated) },
+          { title: "Deserved", class: "numeric", cell: (each) => (each.deserved === null ? "–" : amount(each.resource, each.deserved)) },
+          { title: "Guarantee", class: "numeric", cell: (each) => amount(each.resource, each.guarantee) },
+          { title: "Capability", class: "numeric", cell: (each) => amount(each.resource, each.capability) },
+          { title: "Borrowed", class: "numeric", cell: (each) => amount(each.resource, each.borrowed) },
+          { title: "Requested", class: "numeric", cell: (each) => amount(each.resource, each.requested) },
+        ]}
+      />
     </Section>
   );
 }

@@ -51,7 +51,7 @@ const TONES: Record<string, string> = {
   Running: "good", Succeeded: "good", Ready: "good", Open: "good", Started: "good",
   Pending: "waiting", Inqueue: "waiting", Gated: "waiting", Starting: "waiting", Submitted: "waiting", Waiting: "waiting",
   Failed: "bad", NotReady: "bad", Evicted: "bad", Unknown: "bad", critical: "bad", warning: "waiting",
-  Terminating: "waiting", Closed: "bad", Closing: "waiting",
+  open: "good", "in grace": "waiting", "used up": "bad", Terminating: "waiting", Closed: "bad", Closing: "waiting",
 };
 
 export function Badge({ children }: { children: string }) {

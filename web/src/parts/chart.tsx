@@ -3,6 +3,7 @@ import { useEffect, useRef } from "preact/hooks";
 import uPlot from "uplot";
 import "uplot/dist/uPlot.min.css";
 import { colour, theme } from "../app/theme";
+import { clock } from "./format";
 
 export interface Line {
   name: string;
@@ -100,11 +101,11 @@ function optionsOf(
       y: { range: (_plot, _low, high) => [0, max ?? Math.max(1, (high ?? 0) * 1.08)] },
     },
     axes: [
-      { ...axis, size: 28, values: (_plot, ticks, _axis, _space, step) => ticks.map((each) => tick(each, step < 60)) },
+      { ...axis, size: 28, values: (_plot, ticks, _axis, _space, step) => ticks.map((each) => tick(each, step)) },
       { ...axis, size: 52, values: (_plot, ticks) => ticks.map(format), ...(isCount ? { incrs: WHOLE } : {}) },
     ],
     series: [
-      { value: (_plot, value) => (value === null ? "" : tick(value, true)), label: "time" },
+      { value: (_plot, value) => (value === null ? "" : clock(value)), label: "time" },
       ...lines.map((each, at) => {
         const stroke = colour(`series-${(at % COLOURS) + 1}`);
         return {
@@ -120,7 +121,10 @@ function optionsOf(
   };
 }
 
-function tick(seconds: number, isFull: boolean): string {
-  const text = new Date(seconds * 1000).toLocaleTimeString("en-GB");
-  return isFull ? text : text.slice(0, 5);
+/** A time on the axis, with what changes between two of them. */
+function tick(seconds: number, step: number): string {
+  const date = new Date(seconds * 1000);
+  if (step >= 86_400 || (step >= 3_600 && date.getHours() === 0)) return date.toLocaleDateString("en-CA").slice(5);
+  const text = date.toLocaleTimeString("en-GB");
+  return step < 60 ? text : text.slice(0, 5);
 }

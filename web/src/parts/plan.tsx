@@ -3,6 +3,7 @@ import { useState } from "preact/hooks";
 import type { PlannedGroup, PlanReport, PlanVictim } from "../api/types";
 import { Badge, JobLink, More, Name, Note, Section } from "./basics";
 import { count, duration, plural } from "./format";
+import { Table } from "./table";
 
 /** The job `first` is shown before all others. */
 export function PlanResult({ report, first = "" }: { report: PlanReport; first?: string }) {
@@ -81,50 +82,27 @@ export function nodesOf(group: PlannedGroup): string {
 }
 
 export function Groups({ title, groups }: { title: string; groups: readonly PlannedGroup[] }) {
-  const [shown, setShown] = useState(50);
   return (
     <Section title={title}>
-      {groups.length ? (
-        <div class="scroll" tabIndex={0} role="group" aria-label={title}>
-          <table>
-            <thead>
-              <tr>
-                <th scope="col">Job</th>
-                <th scope="col">Queue</th>
-                <th scope="col">State</th>
-                <th scope="col" class="numeric">
-                  Placed
-                </th>
-                <th scope="col">Nodes, or why it waits</th>
-              </tr>
-            </thead>
-            <tbody>
-              {groups.slice(0, shown).map((each) => (
-                <tr key={each.job}>
-                  <th scope="row">
-                    <JobLink job={each.job} />
-                  </th>
-                  <td>
-                    <Name>{each.queue}</Name>
-                  </td>
-                  <td>
-                    <Badge>{each.waiting ? "Waiting" : each.phase}</Badge>
-                  </td>
-                  <td class="numeric">
-                    {each.ready} / {each.pods}
-                  </td>
-                  <td class="wide">
-                    <Name title={each.reasons.join("\n") || nodesOf(each)}>{each.waiting ? each.summary : nodesOf(each)}</Name>
-                  </td>
-                </tr>
-              ))}
-            </tbody>
-          </table>
-        </div>
-      ) : (
-        <Note>No job.</Note>
-      )}
-      <More total={groups.length} shown={shown} show={() => setShown(groups.length)} />
+      <Table
+        label={title}
+        rows={groups}
+        keyOf={(each) => each.job}
+        empty="No job."
+        columns={[
+          { title: "Job", cell: (each) => <JobLink job={each.job} /> },
+          { title: "Queue", cell: (each) => <Name>{each.queue}</Name> },
+          { title: "State", cell: (each) => <Badge>{each.waiting ? "Waiting" : each.phase}</Badge> },
+          { title: "Placed", class: "numeric", cell: (each) => `${each.ready} / ${each.pods}` },
+          {
+            title: "Nodes, or why it waits",
+            class: "wide",
+            cell: (each) => (
+              <Name title={each.reasons.join("\n") || nodesOf(each)}>{each.waiting ? each.summary : nodesOf(each)}</Name>
+            ),
+          },
+        ]}
+      />
       {groups.length > 0 ? <Note>{plural(groups.length, "job")}.</Note> : null}
     </Section>
   );

@@ -2,6 +2,7 @@
 import type { PlannedGroup, PolicyDiff } from "../api/types";
 import { Badge, JobLink, Name, Note, Section } from "./basics";
 import { nodesOf, Victims, Warnings } from "./plan";
+import { Table } from "./table";
 
 export function PolicyDifferences({ diff }: { diff: PolicyDiff }) {
   const { differences, onlyBefore, onlyAfter } = diff;
@@ -9,40 +10,18 @@ export function PolicyDifferences({ diff }: { diff: PolicyDiff }) {
     <div class="stack">
       <Warnings warnings={[...new Set([...diff.before.warnings, ...diff.after.warnings])]} />
       <Section title={`${differences.length} jobs differ`}>
-        {differences.length ? (
-          <div class="scroll" tabIndex={0} role="group" aria-label="Differences">
-            <table>
-              <thead>
-                <tr>
-                  <th scope="col">Job</th>
-                  <th scope="col">Queue</th>
-                  <th scope="col">Before</th>
-                  <th scope="col">After</th>
-                </tr>
-              </thead>
-              <tbody>
-                {differences.map((each) => (
-                  <tr key={each.job}>
-                    <th scope="row">
-                      <JobLink job={each.job} />
-                    </th>
-                    <td>
-                      <Name>{each.queue}</Name>
-                    </td>
-                    <td class="wide">
-                      <State group={each.before} />
-                    </td>
-                    <td class="wide">
-                      <State group={each.after} />
-                    </td>
-                  </tr>
-                ))}
-              </tbody>
-            </table>
-          </div>
-        ) : (
-          <Note>The next cycle decides the same with both.</Note>
-        )}
+        <Table
+          label="Differences"
+          rows={differences}
+          keyOf={(each) => each.job}
+          empty="The next cycle decides the same with both."
+          columns={[
+            { title: "Job", cell: (each) => <JobLink job={each.job} /> },
+            { title: "Queue", cell: (each) => <Name>{each.queue}</Name> },
+            { title: "Before", class: "wide", cell: (each) => <State group={each.before} /> },
+            { title: "After", class: "wide", cell: (each) => <State group={each.after} /> },
+          ]}
+        />
       </Section>
       <Victims victims={onlyBefore} title="Victims only before" />
       <Victims victims={onlyAfter} title="Victims only after" />

@@ -1,51 +1,38 @@
 // Attempts of pods over time: a row for each, waiting and then running on a node.
-import { useState } from "preact/hooks";
 import type { PodHistory } from "../api/types";
-import { More, Name, NodeLink } from "./basics";
+import { Name, NodeLink } from "./basics";
 import { clock, duration } from "./format";
+import { Table } from "./table";
 
 const FIRST = 40;
 
 export function PodTimeline({ pods, until }: { pods: readonly PodHistory[]; until: number }) {
-  const [shown, setShown] = useState(FIRST);
   const begin = Math.min(...pods.map((pod) => pod.created ?? pod.started ?? until));
   const length = Math.max(1, until - begin);
   const at = (time: number) => (100 * (time - begin)) / length;
   return (
-    <div class="timeline" tabIndex={0} role="group" aria-label="Attempts of pods">
-      <table>
-        <thead>
-          <tr>
-            <th scope="col">Pod</th>
-            <th scope="col">Node</th>
-            <th scope="col" class="span">
-              <span class="ends">
-                <span>{clock(begin)}</span>
-                <span>{clock(until)}</span>
-              </span>
-            </th>
-            <th scope="col">Outcome</th>
-          </tr>
-        </thead>
-        <tbody>
-          {pods.slice(0, shown).map((pod) => (
-            <tr key={pod.uid}>
-              <th scope="row">
-                <Name>{pod.name}</Name>
-              </th>
-              <td>{pod.node ? <NodeLink node={pod.node} /> : ""}</td>
-              <td>
-                <Spans pod={pod} at={at} until={until} />
-              </td>
-              <td>
-                <Outcome pod={pod} />
-              </td>
-            </tr>
-          ))}
-        </tbody>
-      </table>
-      <More total={pods.length} shown={shown} show={() => setShown(pods.length)} />
-    </div>
+    <Table
+      label="Attempts of pods"
+      class="timeline"
+      rows={pods}
+      keyOf={(pod) => pod.uid}
+      first={FIRST}
+      columns={[
+        { title: "Pod", cell: (pod) => <Name>{pod.name}</Name> },
+        { title: "Node", cell: (pod) => (pod.node ? <NodeLink node={pod.node} /> : "") },
+        {
+          title: (
+            <span class="ends">
+              <span>{clock(begin)}</span>
+              <span>{clock(until)}</span>
+            </span>
+          ),
+          class: "span",
+          cell: (pod) => <Spans pod={pod} at={at} until={until} />,
+        },
+        { title: "Outcome", cell: (pod) => <Outcome pod={pod} /> },
+      ]}
+    />
   );
 }
 

@@ -3,14 +3,7 @@
 from __future__ import annotations
 
 from stromboli.console.documents.base import ConsoleDocument
-from stromboli.planner.cycle_records import (
-    BindDecision,
-    CycleSummary,
-    EvictionDecision,
-    NominationDecision,
-    RefusalDecision,
-    ScoreDecision,
-)
+from stromboli.planner.cycle_records import CycleRecord, CycleSummary
 
 
 class CycleList(ConsoleDocument):
@@ -22,17 +15,8 @@ class CycleList(ConsoleDocument):
     note: str
 
 
-class CycleView(ConsoleDocument):
+class CycleView(CycleRecord, kw_only=True):
     """A cycle: decisions about readable jobs, and how many others there are."""
 
     instance: str
-    cycle: CycleSummary
-    #: Actions in their order, and plugins of the policy.
-    actions: list[str]
-    plugins: list[str]
-    binds: list[BindDecision]
-    evictions: list[EvictionDecision]
-    nominations: list[NominationDecision]
-    refusals: list[RefusalDecision]
-    scores: list[ScoreDecision]
     hidden: int

@@ -35,7 +35,7 @@ class SessionDocument(ConsoleDocument):
     expires: float | None
     #: Changes with each start of the server: then versions start again.
     instance: str
-    version: str
+    version: int
     #: What this server has.
     has_history: bool
     has_decisions: bool

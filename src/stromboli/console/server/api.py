@@ -21,6 +21,7 @@ from stromboli.console.server.reads import FRAME_ANSWERS, ConsoleReads
 from stromboli.console.server.security import RequestGuard, add_headers
 from stromboli.console.server.state import ConsoleState
 from stromboli.console.server.turns import PersonTurns
+from stromboli.console.server.usage import ConsoleUsage
 from stromboli.serving.guard import Handler
 
 Answer = Callable[[ConsoleCall], Awaitable[Any]]
@@ -34,7 +35,7 @@ class ConsoleApi:
 
     def __init__(
         self, state: ConsoleState, callers: ConsoleCallers, reviewer: RightsReviewer, login: ConsoleLogin,
-        reads: ConsoleReads, asking: ConsoleAsking, decisions: ConsoleDecisions,
+        reads: ConsoleReads, asking: ConsoleAsking, decisions: ConsoleDecisions, usage: ConsoleUsage,
     ) -> None:  # fmt: skip
         self._state, self._callers, self._reviewer, self._login = state, callers, reviewer, login
         self._kept, self._streams, self._turns = AnswerCache(), EventStreams(callers), PersonTurns()
@@ -46,6 +47,7 @@ class ConsoleApi:
             "listHistory": reads.history, "getPolicy": reads.policy, "plan": asking.plan, "diffPolicies": asking.diff,
             "simulate": asking.simulate,
             "streamEvents": self._streams.stream, "listCycles": decisions.cycles, "getCycle": decisions.cycle,
+            "getQueueUsage": usage.queues,
         }  # fmt: skip
 
     def application(self, guard: RequestGuard, pages: StaticPages) -> web.Application:

@@ -63,6 +63,6 @@ class ConsoleLogin:
             user=caller.person.name, groups=list(caller.person.groups), rights=rights.known,
             namespaces=None if readable is None else sorted(readable), csrf=caller.csrf,
             expires=None if caller.session is None else caller.session.expires, instance=frames.instance,
-            version=str(frames.current.version), has_history=self._has_history, has_decisions=not self._cycles.problem,
+            version=frames.current.version, has_history=self._has_history, has_decisions=not self._cycles.problem,
             owner_label=self._owner_label,
         )  # fmt: skip

@@ -20,6 +20,7 @@ from stromboli.console.server.reads import ConsoleReads
 from stromboli.console.server.security import RequestGuard
 from stromboli.console.server.settings import STATIC, ConsoleSettings
 from stromboli.console.server.state import ConsoleState
+from stromboli.console.server.usage import ConsoleUsage
 from stromboli.console.views.history import HistoryReader
 from stromboli.kube.client.client import Client
 from stromboli.serving.address import Address, parse_address
@@ -76,11 +77,11 @@ class ConsoleServer(ServerThread):
             callers, reviewer, state, is_https=certificate is not None, has_history=bool(settings.history),
             cycles=cycles, owner_label=settings.owner_label,
         )  # fmt: skip
+        history = HistoryReader(settings.history) if settings.history else None
         api = ConsoleApi(
-            state, callers, reviewer, login,
-            ConsoleReads(client, HistoryReader(settings.history) if settings.history else None),
+            state, callers, reviewer, login, ConsoleReads(client, history),
             ConsoleAsking(AnsweringProcess(settings.history, settings.plugins), snapshots),
-            ConsoleDecisions(cycles),
+            ConsoleDecisions(cycles), ConsoleUsage(history, state.now),
         )  # fmt: skip
         guard = RequestGuard(AllowedHosts(self._wanted, settings.hosts))
         application, listener = api.application(guard, StaticPages(STATIC)), Listener(connections=_MAX_CONNECTIONS)

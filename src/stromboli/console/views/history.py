@@ -4,13 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import closing
+from dataclasses import dataclass
 
 from stromboli.console.documents.history import HistoryRows
 from stromboli.console.documents.job import JobAttempts, TimelineEvent
 from stromboli.console.views.jobs import whole_number
+from stromboli.core.model.usage.budgets import Budget, BudgetState
 from stromboli.history.databases.opening import open_for_reading
 from stromboli.history.events import HistoryEvent, events_of
 from stromboli.history.query import STATES, HistoryFilter, HistoryPage, JobHistory, PodHistory, pods_of, query
+from stromboli.history.usage.budgets import budget_states
+from stromboli.history.usage.reports import UsageEntry, usage_of
 
 _LIMIT, _MAX_LIMIT = 200, 2_000
 #: Attempts of one job.
@@ -44,6 +48,16 @@ def seconds(parameters: Mapping[str, str], name: str) -> float | None:
     return found
 
 
+@dataclass(frozen=True, slots=True)
+class UsageFacts:
+    """Usage between two moments, by queue without its children, and states of budgets."""
+
+    since: float
+    until: float
+    own: Mapping[str, UsageEntry]
+    budgets: Sequence[BudgetState]
+
+
 class HistoryReader:
     """Reads a history; methods are for a thread. Raises HistoryError."""
 
@@ -57,6 +71,22 @@ class HistoryReader:
     def jobs(self, wanted: HistoryFilter, readable: Collection[str] | None) -> HistoryPage:
         with closing(open_for_reading(self._address)) as database:
             return query(database, wanted, readable)
+
+    def usage(
+        self, since: float, now: float, budgets: Mapping[str, Sequence[Budget]], families: Mapping[str, Collection[str]]
+    ) -> UsageFacts:
+        """Return what queues have used since a moment, and the state of budgets, both by queue. `families` are queues
+        with their descendants.
+        """
+        with closing(open_for_reading(self._address)) as database:
+            own = {entry.key["queue"]: entry for entry in usage_of(database, since, now, ("queue",))}
+            states = [
+                state
+                for queue, each in budgets.items()
+                for budget in each
+                for state in budget_states(database, queue, families.get(queue, {queue}), budget, now)
+            ]
+        return UsageFacts(since, now, own, states)
 
     def attempts(self, namespace: str, job: str) -> tuple[Sequence[JobHistory], Sequence[PodHistory]]:
         """Return the attempts of a job, the latest first, and the pods of the latest."""

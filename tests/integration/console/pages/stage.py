@@ -20,6 +20,7 @@ from stromboli.cli.commands.run.console import program_factory
 from stromboli.cli.policies import read_registry
 from stromboli.console.server.server import ConsoleServer
 from stromboli.console.server.settings import ConsoleSettings
+from stromboli.core.model.usage.budgets import BUDGETS
 from stromboli.kube.client.apply import Applier
 from stromboli.kube.client.client import Client
 from stromboli.local.api_server.server import ApiServer
@@ -35,6 +36,10 @@ ROOT, ANA, CODE = "token-of-root", "token-of-ana", "code-of-the-link"
 SECONDS = 30.0
 _RBAC = "rbac.authorization.k8s.io/v1"
 _GROUPS = "scheduling.volcano.sh"
+_BUDGETS = (
+    '[{"resource": "cpu", "hours": 0, "period": "day", "grace": 1000, "over": "preemptible"}, '
+    '{"resource": "cpu", "hours": 1000, "user": "*"}]'
+)
 HOSTILE = (
     "<script>window.broken=1</script>",
     "<img src=x onerror=window.broken=1>",
@@ -49,7 +54,8 @@ def cluster_objects() -> list[Manifest]:
     reference = {"apiGroup": "rbac.authorization.k8s.io", "kind": "Role", "name": "reader"}
     return [
         *(manifest("Namespace", name) for name in ("team-a", "team-b")),
-        queue("research"), queue("vision", parent="research"), queue("production"), queue("secret"),
+        queue("research", annotations={BUDGETS: _BUDGETS}), queue("vision", parent="research"),
+        queue("production"), queue("secret"),
         *gang(4, cpu=4, name="train", namespace="team-a", queue="vision"),
         *gang(2, cpu=4, name="serve", namespace="team-b", queue="production"),
         *gang(3, cpu=64, name="huge", namespace="team-a", queue="research"),

@@ -17,13 +17,13 @@ PAGES = {
     "job": ("/jobs/team-a/huge", "The smallest change that lets it start"),
     "running-job": ("/jobs/team-a/train", "Time line"),
     "queues": ("/queues", "research"),
-    "queue": ("/queues/research", "Amounts"),
+    "queue": ("/queues/research", "jobs are preemptible"),
     "nodes": ("/nodes", "node-07"),
     "node": ("/nodes/node-00?resource=cpu", "on node-00"),
     "decisions": ("/decisions", "Decisions"),
     "what-if": ("/what-if", "Objects to submit"),
     "policy": ("/what-if?mode=policy", "Plan with it"),
-    "history": ("/history", "Submitted"),
+    "history": ("/history", "Jobs over time"),
     "missing": ("/no/such/page", "There is no page at this address."),
 }
 
@@ -37,10 +37,10 @@ def test_page_opens_by_its_link(visitor: Visitor, name: str) -> None:
     visitor.check(name)
 
 
-@pytest.mark.parametrize("name", ["overview", "jobs", "running-job", "node"])
+@pytest.mark.parametrize("name", ["overview", "jobs", "running-job", "node", "queue", "decisions", "history"])
 def test_page_in_the_dark_theme_on_a_phone(visitor: Visitor, name: str) -> None:
     path, text = PAGES[name]
-    visitor.page.set_viewport_size({"width": 390, "height": 844})
+    visitor.page.set_viewport_size({"width": 375, "height": 812})
     visitor.page.emulate_media(color_scheme="dark")
     visitor.log_in(path)
     visitor.sees(text)
@@ -121,7 +121,7 @@ def test_invalid_objects_get_an_error_with_field_and_line(visitor: Visitor) -> N
     visitor.log_in("/what-if")
     visitor.page.get_by_label("YAML or JSON of objects", exact=True).fill("kind: Pod\nspec: [")
     visitor.page.get_by_role("button", name="Try").click()
-    expect(visitor.page.get_by_role("alert")).to_contain_text(re.compile("line|manifests.yaml"))
+    expect(visitor.page.get_by_role("alert")).to_contain_text(re.compile("line|manifests.yaml"), timeout=30_000)
     visitor.check_quiet()
 
 
