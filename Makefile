@@ -37,7 +37,7 @@ setup: .venv/.dev  ## install what tests, checks, docs and benchmarks need; thei
 
 # A failing seed of a simulation is replayed exactly by `python -m tests.simulation`, which sets the same hash seed.
 test: .venv/.dev  ## run the tests, except those of whole processes
-	@PYTHONHASHSEED=0 PROPERTY_EFFORT=$${PROPERTY_EFFORT:-0.3} $(PYTEST) --dist worksteal --ignore=tests/e2e
+	@PYTHONHASHSEED=0 PROPERTY_EFFORT=$${PROPERTY_EFFORT:-0.25} $(PYTEST) --dist worksteal --ignore=tests/e2e
 
 test-fast: .venv/.dev  ## run the unit tests and the scenarios
 	@PROPERTY_EFFORT=$${PROPERTY_EFFORT:-0.2} $(PYTEST) --dist worksteal tests/unit tests/scenarios
