@@ -2,17 +2,21 @@
 
 The order is that of other projects: a variable per binary, the folder of KUBEBUILDER_ASSETS, and then a cache, which is
 filled by Go from the pinned modules beside this file. Building takes about ten minutes on two cores,
-of which kube-controller-manager, which KUBEBUILDER_ASSETS usually lacks, takes one.
+of which kube-controller-manager, which KUBEBUILDER_ASSETS usually lacks, takes one. Processes that need a binary at
+the same time build it once.
 """
 
 from __future__ import annotations
 
+import contextlib
+import fcntl
 import hashlib
 import os
 import re
 import shutil
 import subprocess
 import sys
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -50,8 +54,19 @@ def find(name: str) -> Path:
         return found
     kept = _cache() / f"{name}-{_version(name)}"
     if not kept.exists():
-        _build(name, kept)
+        with _only_build(kept.parent):
+            if not kept.exists():
+                _build(name, kept)
     return kept
+
+
+@contextlib.contextmanager
+def _only_build(folder: Path) -> Iterator[None]:
+    """Wait for the builds of other processes: one that has begun in the background, or those of other test workers."""
+    folder.mkdir(parents=True, exist_ok=True)
+    with (folder / "building").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
 
 
 def _cache() -> Path:
@@ -83,7 +98,6 @@ def _build(name: str, place: Path) -> None:
     if go is None:
         raise NoAssets(f"no {name}: set KUBEBUILDER_ASSETS to a folder that has it, or install Go to build it")
     print(f"building {name}, once; this takes some minutes", file=sys.stderr, flush=True)
-    place.parent.mkdir(parents=True, exist_ok=True)
     unfinished = place.with_suffix(".part")
     module, package = PACKAGES[name]
     command = [go, "build", "-trimpath", f"-ldflags={_link_flags(name)}", f"-o={unfinished}", package]
@@ -97,7 +111,8 @@ def main() -> None:
     """Prepare the binaries before the tests; if they are unavailable, the tests report it."""
     try:
         assets()
-        find("kube-controller-manager")
+        for further in ("kube-controller-manager", "kube-scheduler"):
+            find(further)
     except NoAssets as missing:
         print(missing, file=sys.stderr)
 
