@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import os
-import socket
 import ssl
 import subprocess
 import sysconfig
@@ -15,6 +14,8 @@ from dataclasses import dataclass
 from http.client import HTTPSConnection
 from pathlib import Path
 from typing import Any
+
+from testbed.ports import free_ports
 
 TIMEOUT_SECONDS = 90.0
 
@@ -61,7 +62,8 @@ def running(
     """The arguments are those of the container, except for ports and the folder of its files."""
     arguments, ports = list(container["args"]), {}
     for port in container["ports"]:
-        ports[port["name"]] = ours = _free_port()
+        [ours] = free_ports(1)
+        ports[port["name"]] = ours
         arguments = [each.replace(f"=:{port['containerPort']}", f"={host}:{ours}") for each in arguments]
     mounts = tuple(f"={mount['mountPath']}/" for mount in container.get("volumeMounts", ()))
     arguments = [_moved(each, mounts, folder) for each in arguments]
@@ -92,9 +94,3 @@ def _answers(address: str) -> bool:
     ):
         return bool(answer.status == 200)
     return False
-
-
-def _free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
