@@ -43,7 +43,7 @@ test-fast: .venv/.dev  ## run the unit tests and the scenarios
 	@PROPERTY_EFFORT=$${PROPERTY_EFFORT:-0.2} $(PYTEST) --dist worksteal tests/unit tests/scenarios
 
 e2e: .venv/.dev  ## run the e2e tests, also against a real API server, which is built with Go the first time
-	@$(BIN)/pytest -n $(E2E_WORKERS) --dist loadfile tests/e2e
+	@$(BIN)/pytest -n $(E2E_WORKERS) --dist loadfile $(E2E_FLAGS) tests/e2e
 	@$(BIN)/python -m testbed.assets
 	@STROMBOLI_API_SERVER=real $(BIN)/pytest -n $(E2E_WORKERS) --dist loadfile $(E2E_FLAGS) tests/integration/api_server tests/integration/kubectl tests/integration/scheduler
 	@STROMBOLI_API_SERVER=real $(BIN)/pytest $(E2E_FLAGS) tests/e2e

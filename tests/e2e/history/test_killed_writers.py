@@ -19,6 +19,8 @@ from tests.properties.usage.test_usage_through_kills import (
 )
 from tests.testing.histories import START
 
+pytestmark = pytest.mark.only("embedded", because="it needs no API server, and runs once")
+
 
 @pytest.fixture(params=["sqlite", "postgresql"])
 def address(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str]:

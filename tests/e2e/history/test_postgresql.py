@@ -33,6 +33,8 @@ from tests.testing.histories import (
 from tests.testing.manifests.builders import gang
 from tests.testing.world import cpus, running_cluster
 
+pytestmark = pytest.mark.only("embedded", because="it needs no API server, and runs once")
+
 
 @pytest.fixture(scope="module")
 def server() -> Iterator[PostgresqlServer]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import shutil
-import socket
 import subprocess
 import time
 import urllib.error
@@ -13,7 +12,10 @@ from pathlib import Path
 
 import pytest
 
+from testbed.ports import free_ports
 from tests.unit.external.test_past_usage_feed import NOW, Reader, source_of
+
+pytestmark = pytest.mark.only("embedded", because="it needs no API server, and runs once")
 
 
 @pytest.fixture
@@ -26,9 +28,8 @@ def prometheus(tmp_path: Path) -> Iterator[str]:
     (tmp_path / "config.yml").write_text("{}")
     create = ["promtool", "tsdb", "create-blocks-from", "openmetrics", "samples", "data"]
     subprocess.run(create, cwd=tmp_path, check=True, capture_output=True, timeout=60)
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        address = f"127.0.0.1:{free.getsockname()[1]}"
+    [port] = free_ports(1)
+    address = f"127.0.0.1:{port}"
     options = ["--config.file=config.yml", "--storage.tsdb.path=data", "--storage.tsdb.retention.time=100y"]
     process = subprocess.Popen(
         ["prometheus", *options, f"--web.listen-address={address}"], cwd=tmp_path, stderr=subprocess.DEVNULL

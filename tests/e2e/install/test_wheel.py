@@ -12,6 +12,8 @@ import pytest
 
 ROOT = Path(__file__).parents[3]
 
+pytestmark = pytest.mark.only("embedded", because="it needs no API server, and runs once")
+
 
 def run(folder: Path, *command: str | Path) -> str:
     environment = {name: value for name, value in os.environ.items() if name not in ("PYTHONPATH", "VIRTUAL_ENV")}

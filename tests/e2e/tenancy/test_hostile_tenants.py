@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import pytest
+
 from benchmarks.hostile import measured
+
+pytestmark = pytest.mark.only("embedded", because="it needs no API server, and runs once")
 
 
 def test_hostile_objects_of_every_family_do_not_hold_up_other_tenants() -> None:
