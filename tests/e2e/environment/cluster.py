@@ -133,7 +133,7 @@ async def running_cluster(
         ]  # fmt: skip
         await install_crds(ours)
         await admit(plane, ours)
-        runs = Scheduler(scheduler, policy, SchedulerOptions(period=0.1, heal=2.0))
+        runs = Scheduler(scheduler, policy, SchedulerOptions(period=0.1, heal=2.0, status_refresh=0.2))
         namespace = f"test-{next(_NUMBERS)}"
         await ours.create(NAMESPACES, {"metadata": {"name": namespace}})
         stack.push_async_callback(_empty, ours, namespace)
