@@ -11,11 +11,14 @@ the least that they lose at any moment until then.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from math import inf
 
+import numpy as np
+
 from stromboli.core.model.jobs.job import Job
+from stromboli.core.model.nodes.table import Vector
 from stromboli.core.model.resources.resources import PODS, Request
 from stromboli.core.model.tasks.task import ALLOCATED_STATUSES, Task, TaskStatus
 from stromboli.core.model.tasks.task_class import TaskClass
@@ -66,44 +69,43 @@ class LostWork:
         return [task for task in job.tasks.values() if codes[task.row] in _HOLDING]
 
     def _least(self, tasks: Sequence[Task]) -> float:
-        """Return the least that these members of a job lose together from now on until the wait is over."""
+        """Return the least that these members of a job lose together from now on until the wait is over: nothing, when
+        the first of them has written a checkpoint or ended.
+        """
         now, part = self._session.now, self._part_of(tasks)
-        moments = self._moments(tasks) if self._wait else ()
-        return part * min([_lost_seconds(tasks, now, now), *(_with_waiting(tasks, now, each) for each in moments)])
+        lost = min((_since_checkpoint(task, now) for task in tasks), default=0.0)
+        return part * min(lost, _WAITING * (self._first_moment(tasks) - now))
 
-    def _moments(self, tasks: Iterable[Task]) -> set[float]:
-        """Return when one of these tasks has written its next checkpoint or ends, within the wait."""
-        now, found = self._session.now, set[float]()
-        for task in tasks:
-            began = _start(task)
-            if task.checkpoint_interval < inf:
-                found.add(now + task.checkpoint_interval - max(now - began, 0.0) % task.checkpoint_interval)
-            found.add(began + task.run_time)
-        return {moment for moment in found if now < moment <= now + self._wait}
+    def _first_moment(self, tasks: Iterable[Task]) -> float:
+        """Return when the first of these tasks has written its next checkpoint or ends; infinite beyond the wait."""
+        now, end = self._session.now, self._session.now + self._wait
+        moments = [moment for task in tasks for moment in _moments(task, now) if moment <= end] if self._wait else ()
+        return min(moments, default=inf)
 
-    def better_moment(self, victims: Sequence[Task]) -> float | None:
-        """Return when these victims lose less, by enough to wait for it; None if that is now."""
-        if not self._wait or not victims:
+    def better_moment(self, evicted: Sequence[Task]) -> float | None:
+        """Return when these evicted tasks lose less, by enough to wait for it; None if that is now."""
+        now, groups = self._session.now, self._groups(evicted)
+        moments = sorted({self._first_moment(tasks) for tasks in groups} - {inf})
+        if not moments:
             return None
-        now, of_jobs = self._session.now, [self._lost_with(job, tasks) for job, tasks in self._by_job(victims)]
-        parts = [self._part_of(tasks) for tasks in of_jobs]
-        moments = sorted(self._moments(task for tasks in of_jobs for task in tasks))
+        parts = np.array([self._part_of(tasks) for tasks in groups])
+        lost_work, whole = _LostSeconds(groups, now), float(parts.sum())
+        lost = {moment: float(parts @ lost_work.at(moment)) + _WAITING * (moment - now) * whole for moment in moments}
+        best = min(moments, key=lost.__getitem__)
+        return best if lost[best] + _MIN_SAVED_SECONDS * whole < float(parts @ lost_work.at(now)) else None
 
-        def lost(moment: float) -> float:
-            return sum(part * _with_waiting(tasks, now, moment) for part, tasks in zip(parts, of_jobs, strict=True))
-
-        best = min(moments, key=lost, default=now)
-        return best if lost(best) + _MIN_SAVED_SECONDS * sum(parts) < lost(now) else None
+    def _groups(self, evicted: Sequence[Task]) -> list[list[Task]]:
+        """Return tasks that lose their work together: all members of a job that is below its minimum, or one task."""
+        groups: list[list[Task]] = []
+        for job, tasks in self._by_job(evicted):
+            groups += [self._members(job)] if is_needed(job, 0) else [[task] for task in tasks]
+        return groups
 
     def _by_job(self, victims: Sequence[Task]) -> list[tuple[Job, list[Task]]]:
         by_job: dict[str, list[Task]] = {}
         for task in victims:
             by_job.setdefault(task.job, []).append(task)
         return [(self._session.jobs[key], tasks) for key, tasks in by_job.items()]
-
-    def _lost_with(self, job: Job, victims: list[Task]) -> list[Task]:
-        """Return the members of a job that lose their work with these victims: all of them, if a needed one is lost."""
-        return self._members(job) if is_needed(job, len(victims)) else victims
 
     def total(self, victims: Sequence[Task]) -> float:
         """Return what is lost with these victims."""
@@ -148,21 +150,44 @@ def _start(task: Task) -> float:
     return task.placed_at or task.created
 
 
-def _lost_seconds(tasks: Iterable[Task], now: float, moment: float) -> float:
-    """Return the time that members of a job lose at a moment: since the last of them started or wrote a checkpoint."""
-    return min((_since_checkpoint(task, now, moment) for task in tasks), default=0.0)
+def _moments(task: Task, now: float) -> Iterator[float]:
+    """Yield when the task has written its next checkpoint, and when it ends, unless that is over."""
+    start, interval = _start(task), task.checkpoint_interval
+    if interval < inf:
+        yield now + interval - max(now - start, 0.0) % interval
+    if start + task.run_time > now:
+        yield start + task.run_time
 
 
-def _since_checkpoint(task: Task, now: float, moment: float) -> float:
-    running, interval = max(moment - _start(task), 0.0), task.checkpoint_interval
+def _since_checkpoint(task: Task, now: float) -> float:
+    running, interval = max(now - _start(task), 0.0), task.checkpoint_interval
     since = running % interval if interval < inf else running
-    if moment > now and (interval - since < _CLOCK_STEP or now < _start(task) + task.run_time <= moment):
-        return 0.0
-    return min(since, max(moment - task.last_checkpoint, 0.0))
+    return min(since, max(now - task.last_checkpoint, 0.0))
 
 
-def _with_waiting(tasks: Iterable[Task], now: float, moment: float) -> float:
-    return _lost_seconds(tasks, now, moment) + _WAITING * (moment - now)
+class _LostSeconds:
+    """The time that each group of tasks loses at a moment: since the last of them started, ended or wrote a checkpoint.
+
+    Groups and moments may be thousands, so that all tasks are evaluated at once.
+    """
+
+    def __init__(self, groups: Sequence[Sequence[Task]], now: float) -> None:
+        tasks = [task for group in groups for task in group]
+        self._now = now
+        self._starts, self._intervals, self._ends, self._last = np.array([
+            (_start(task), task.checkpoint_interval, _start(task) + task.run_time, task.last_checkpoint)
+            for task in tasks
+        ]).T  # fmt: skip
+        self._firsts = np.cumsum([0, *[len(group) for group in groups[:-1]]])
+
+    def at(self, moment: float) -> Vector:
+        """Return the seconds by group."""
+        intervals = self._intervals
+        since = np.maximum(moment - self._starts, 0.0) % intervals  # an infinite interval leaves what it divides
+        lost = np.minimum(since, np.maximum(moment - self._last, 0.0))
+        if moment > self._now:
+            lost[(intervals - since < _CLOCK_STEP) | ((self._now < self._ends) & (self._ends <= moment))] = 0.0
+        return np.minimum.reduceat(lost, self._firsts)
 
 
 def importance(grade: Grade) -> Grade:

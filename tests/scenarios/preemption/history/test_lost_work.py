@@ -13,10 +13,22 @@ from stromboli.core.model.jobs.carryover import PastEviction
 from stromboli.core.session.program import Program
 from stromboli.planner.virtual_cluster import PlannedCluster
 from tests.testing.cases.case import BUILT_IN, Case, configuration, flattened, objects, plugin
-from tests.testing.manifests.builders import Manifest, gang, namespace, node, nodes, priority_class, queue, running
+from tests.testing.manifests.builders import (
+    Manifest,
+    gang,
+    gang_of,
+    namespace,
+    node,
+    nodes,
+    pod,
+    priority_class,
+    queue,
+    running,
+)
 
 INTERVAL = "scheduling.stromboli.dev/checkpoint-interval"
 RUN_TIME = "scheduling.stromboli.dev/run-time"
+PREEMPTABLE = "volcano.sh/preemptable"
 LAST = "scheduling.stromboli.dev/last-checkpoint"
 
 
@@ -97,12 +109,28 @@ def test_preempt(case: Case) -> None:
 EVERY_HOUR: Mapping[str, Any] = {"annotations": {INTERVAL: "1h"}}
 
 
-def waits(name: str, *world: object, evicts: str = "", binds: str = "-", wait: str = "20m", **more: Any) -> Case:
+def waits(
+    name: str, *world: object, evicts: str = "", binds: str = "-", wait: str = "20m", count: int = 1, **more: Any
+) -> Case:
     conf = configuration(
         ["priority", KEPT], ["predicates"], actions=ACTIONS,
         arguments={"preempt": {"victimOrder": "leastLoss", "checkpointWait": wait}},
     )  # fmt: skip
-    return Case(name, NOON, CLASSES, world, urgent(), conf=conf, evicts=evicts.split(), binds=binds, **more)
+    return Case(name, NOON, CLASSES, world, urgent(count=count), conf=conf, evicts=evicts.split(), binds=binds, **more)
+
+
+def member(place: str, since: str, **facts: Any) -> Manifest:
+    return pod(1, nodeName=place, placed=at(since), **facts)
+
+
+def stays(place: str, since: str, **facts: Any) -> Manifest:
+    """A member that cannot be evicted."""
+    return member(place, since, annotations={**facts.get("annotations", {}), PREEMPTABLE: "false"})
+
+
+def members(*pods: Manifest) -> list[Manifest]:
+    """A job of one needed member with further ones."""
+    return gang_of(*pods, name="elastic", minimum=1, phase="Running", priority="low")
 
 
 #: A job that writes checkpoints every hour, the next one after a quarter of an hour.
@@ -123,6 +151,11 @@ POSTPONED = [
           evicts="late-task-0", binds="A"),
     waits("a gang waits for the checkpoint of its members", nodes(1, 2),
           works("pair", "ab", "09:10", **EVERY_HOUR)),
+    waits("a spare member does not wait for the checkpoint of a member that stays", nodes(1, 2),
+          members(member("a", "09:00"), stays("b", "09:15", **EVERY_HOUR)), evicts="elastic-task-0", binds="A"),
+    waits("each spare member loses its own work", nodes(1, 3),
+          members(member("a", "11:46", annotations={INTERVAL: "34m"}), member("b", "11:00"), stays("c", "09:00")),
+          count=2, evicts="elastic-task-0 elastic-task-1", binds="A B"),
 ]  # fmt: skip
 
 
