@@ -8,11 +8,10 @@ from collections.abc import Callable
 
 from stromboli.core.config.metrics_options import MetricsSource
 from stromboli.core.model.usage.ledger import UsageLedger
-from stromboli.external.endpoints import EndpointError, transport_to
-from stromboli.external.figures import SourceProblem
-from stromboli.external.past_usage import PrometheusPastUsage
+from stromboli.external.endpoints import transport_to
+from stromboli.external.past_usage import PrometheusPastUsage, step_of
+from stromboli.external.source_health import SourceHealth
 from stromboli.external.usage_feed import MAX_RESPONSE_SIZE, TIMEOUT_SECONDS, endpoint_of
-from stromboli.kube.client.api_errors import RequestFailed
 
 log = logging.getLogger("stromboli.usage")
 
@@ -35,13 +34,12 @@ class ExternalPastUsage:
         self._timeout = timeout
         self._reading: asyncio.Task[None] | None = None
         self._next = 0.0
-        #: Why there is no new answer; empty if there is.
-        self.problem = ""
+        self.health = SourceHealth(_log_change)
 
     def maintain(self) -> None:
-        """Begin to read if that is due."""
+        """Begin to read if that is due: not more often than there are new samples."""
         if (self._reading is None or self._reading.done()) and self._clock() >= self._next:
-            self._next = self._clock() + self.source.interval
+            self._next = self._clock() + max(self.source.interval, step_of(self.source.past_usage_period))
             self._reading = asyncio.create_task(self._read())
 
     def stop(self) -> None:
@@ -49,18 +47,8 @@ class ExternalPastUsage:
             self._reading.cancel()
 
     async def _read(self) -> None:
-        try:
-            async with asyncio.timeout(self._timeout):
-                self._use(await self._answer())
-        except TimeoutError:
-            self._set_problem(f"no response within {self._timeout:g} s")
-        except (RequestFailed, EndpointError, SourceProblem) as error:
-            self._set_problem(str(error))
-        except Exception as error:
-            log.exception("past usage not read")
-            self.problem = str(error)
-        else:
-            self._set_problem("")
+        async with self.health.query(self._timeout):
+            self._use(await self._answer())
 
     async def _answer(self) -> UsageLedger:
         source = self.source
@@ -71,10 +59,9 @@ class ExternalPastUsage:
         finally:
             await prometheus.close()
 
-    def _set_problem(self, problem: str) -> None:
-        """Log each change between working and failing once."""
-        if problem and not self.problem:
-            log.warning("past usage unavailable; the last answer counts", extra={"error": problem})
-        elif self.problem and not problem:
-            log.info("past usage available again")
-        self.problem = problem
+
+def _log_change(problem: str) -> None:
+    if problem:
+        log.warning("past usage unavailable; the last answer counts", extra={"error": problem})
+    else:
+        log.info("past usage available again")

@@ -36,22 +36,26 @@ _RESPONSE = msgspec.json.Decoder(_Response)
 
 
 async def query_now(transport: Transport, query: str) -> Sequence[PrometheusSeries]:
-    """Return the present samples. Raises RequestFailed or SourceProblem, as the function below."""
-    return await _result(transport, "query", "vector", {"query": query})
+    """Return the present samples. Raises RequestFailed or SourceProblem."""
+    return _series(await _body(transport, "query", {"query": query}), "vector")
 
 
-async def query_range(
-    transport: Transport, query: str, start: float, end: float, step: float
-) -> Sequence[PrometheusSeries]:
-    """Return the samples from start to end, one per step."""
+async def query_range(transport: Transport, query: str, start: float, end: float, step: float) -> bytes:
+    """Return a response with samples from start to end, one per step, for `series_in_range`. Raises RequestFailed."""
     parameters = {"query": query, "start": f"{start:.3f}", "end": f"{end:.3f}", "step": f"{step:g}"}
-    return await _result(transport, "query_range", "matrix", parameters)
+    return await _body(transport, "query_range", parameters)
 
 
-async def _result(
-    transport: Transport, endpoint: str, result_type: str, parameters: Mapping[str, str]
-) -> Sequence[PrometheusSeries]:
-    body = await transport.request("GET", f"/api/v1/{endpoint}", params=parameters)
+def series_in_range(body: bytes) -> Sequence[PrometheusSeries]:
+    """Decode a response of many samples, which takes a while. Raises SourceProblem."""
+    return _series(body, "matrix")
+
+
+async def _body(transport: Transport, endpoint: str, parameters: Mapping[str, str]) -> bytes:
+    return await transport.request("GET", f"/api/v1/{endpoint}", params=parameters)
+
+
+def _series(body: bytes, result_type: str) -> Sequence[PrometheusSeries]:
     try:
         response = _RESPONSE.decode(body)
     except msgspec.DecodeError as error:

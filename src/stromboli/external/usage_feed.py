@@ -14,11 +14,11 @@ from stromboli.core.config.metrics_options import ADAPTOR, ELASTICSEARCH, METRIC
 from stromboli.core.model.nodes.usage import Usage
 from stromboli.core.session.program import Program
 from stromboli.external.elasticsearch import Elasticsearch
-from stromboli.external.endpoints import EndpointError, ExternalEndpoint, transport_to
+from stromboli.external.endpoints import ExternalEndpoint, transport_to
 from stromboli.external.figures import Source, SourceProblem
 from stromboli.external.metrics_api import Adaptor, MetricsServer
 from stromboli.external.prometheus import Prometheus
-from stromboli.kube.client.api_errors import RequestFailed
+from stromboli.external.source_health import SourceHealth
 from stromboli.kube.client.client import Client
 
 #: Time limit of one collection in seconds.
@@ -49,8 +49,7 @@ class UsageFeed:
         self._configured: tuple[MetricsSource, float] | None = None
         self._source: Source | None = None
         self._next = 0.0
-        #: Why there are no new figures; empty if there are.
-        self.problem = ""
+        self.health = SourceHealth(_log_change)
 
     async def run(self) -> None:
         """Collect until cancelled. `report` returns the number of nodes whose names are known."""
@@ -69,27 +68,21 @@ class UsageFeed:
         if wanted != self._configured:
             await self._close()
             self._configured, self._next = wanted, self._clock()
-        if wanted is None:
-            self._set_problem("the configuration has no metrics" if program.usage_window else "")
+        if wanted is None and program.usage_window:
+            self.health.fail("the configuration has no metrics")
+        elif wanted is None:
+            self.health.reset()
         if wanted is not None and self._clock() >= self._next:
             self._next = self._clock() + wanted[0].interval
             await self._collect(*wanted)
 
     async def _collect(self, source: MetricsSource, window: float) -> None:
-        try:
+        async with self.health.query(self._timeout):
             if self._source is None:
                 self._source = self._source_for(source, window)
-            async with asyncio.timeout(self._timeout):
-                figures = await self._source.read()
-        except TimeoutError:
-            self._set_problem(f"no response within {self._timeout:g} s")
-        except (RequestFailed, EndpointError, SourceProblem) as error:
-            self._set_problem(str(error))
-        except Exception as error:
-            log.exception("node usage collection failed")
-            self.problem = str(error)
-        else:
-            self._set_problem("" if self._report(figures) else _unusable_reason(figures))
+            figures = await self._source.read()
+            if not self._report(figures):
+                raise SourceProblem(_unusable_reason(figures))
 
     def _source_for(self, source: MetricsSource, window: float) -> Source:
         if source.type == METRICS_SERVER:
@@ -101,16 +94,9 @@ class UsageFeed:
             return Elasticsearch(transport, window, source.index, source.hostname_field)
         return Prometheus(transport, window)
 
-    def _set_problem(self, problem: str) -> None:
-        """Log each change between working and failing once."""
-        if problem and not self.problem:
-            log.warning("node usage metrics unavailable", extra={"error": problem})
-        elif self.problem and not problem and self._configured is not None:
-            log.info("node usage metrics available again")
-        self.problem = problem
-
     async def _close(self) -> None:
-        source, self._source, self.problem = self._source, None, ""
+        self.health.reset()
+        source, self._source = self._source, None
         if source is not None:
             await source.close()
 
@@ -133,3 +119,10 @@ def endpoint_of(source: MetricsSource) -> ExternalEndpoint:
         password=source.password,
         password_file=source.password_file,
     )
+
+
+def _log_change(problem: str) -> None:
+    if problem:
+        log.warning("node usage metrics unavailable", extra={"error": problem})
+    else:
+        log.info("node usage metrics available again")

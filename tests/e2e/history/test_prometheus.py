@@ -59,9 +59,9 @@ async def test_usage_is_read_from_prometheus_itself(prometheus: str) -> None:
     reader = Reader(source)
     reader.now = -reader.feed.source.interval
     await reader.read()
-    assert reader.feed.problem == ""
+    assert reader.feed.health.problem == ""
     # The last sample counts for five minutes, as everywhere in Prometheus, or until a marker of staleness.
     assert reader.used("red", "ana") == pytest.approx(2 * (600 + 300), rel=0.02)
     reader.feed.source = source_of(prometheus, **{"nvidia.com/gpu": "sum by ("})
     await reader.read()
-    assert "400" in reader.feed.problem
+    assert "400" in reader.feed.health.problem

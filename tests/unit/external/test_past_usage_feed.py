@@ -5,8 +5,9 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from typing import Any, cast
 
+import msgspec
 import pytest
 
 from stromboli.core.config.configuration import parse_configuration
@@ -15,7 +16,9 @@ from stromboli.core.config.metrics_options import MetricsSource
 from stromboli.core.model.resources.resources import ResourceAxis
 from stromboli.core.model.usage.decay import UsageDecay
 from stromboli.core.model.usage.ledger import UsageLedger
+from stromboli.external.past_usage import PrometheusPastUsage
 from stromboli.external.past_usage_feed import ExternalPastUsage
+from stromboli.kube.client.transport import Transport
 from tests.testing.cases.case import BUILT_IN
 from tests.unit.external.http_service import (
     Exchange,
@@ -41,10 +44,10 @@ def server() -> Iterator[HttpService]:
         yield service
 
 
-def source_of(address: str, **queries: str) -> MetricsSource:
+def source_of(address: str, period: str = "50m", **queries: str) -> MetricsSource:
     named = queries or {"nvidia.com/gpu": "held"}
     lines = "".join(f"    {name}: {query!r}\n" for name, query in named.items())
-    metrics = f"metrics:\n  address: {address}\n  pastUsagePeriod: 50m\n  pastUsage:\n{lines}"
+    metrics = f"metrics:\n  address: {address}\n  pastUsagePeriod: {period}\n  pastUsage:\n{lines}"
     text = f"actions: allocate\ntiers: [{{plugins: [{{name: fairshare}}]}}]\n{metrics}"
     found = parse_configuration(text, BUILT_IN).metrics
     assert found is not None
@@ -89,6 +92,7 @@ SERIES = [
     pytest.param([(3, 2), (2, 4), (1, 1), (0, 0)], 7 * STEP, id="amounts that change"),
     pytest.param([(9, 2), (8, 2), (1, 3), (0, 0)], (2 * 2.001 + 3) * STEP, id="a gap counts for one step"),
     pytest.param([(3, "NaN"), (2, "-1"), (1, 1), (0, "+Inf")], STEP, id="no numbers count as nothing"),
+    pytest.param([(2, "1e306"), (1, 0), (0, 0)], 2.0**62 / 1000 * STEP, id="more than any cluster has"),
     pytest.param([(2, 0.5), (1, 0.5), (0, 0.5)], STEP, id="parts of devices"),
     pytest.param([], 0.0, id="no samples"),
 ]
@@ -157,8 +161,8 @@ async def test_last_answer_counts_while_the_source_fails(
     for _ in range(2):
         await reader.read()
     assert reader.ledger is kept
-    assert reader.feed.problem
-    assert problem in reader.feed.problem
+    assert reader.feed.health.problem
+    assert problem in reader.feed.health.problem
     server.handlers["/api/v1/query_range"] = good
     await reader.read()
     assert reader.ledger is not kept
@@ -167,14 +171,54 @@ async def test_last_answer_counts_while_the_source_fails(
     ]  # fmt: skip
 
 
-async def test_source_is_asked_once_in_each_interval(server: HttpService) -> None:
+@pytest.mark.parametrize(("period", "pause"), [("50m", 30.0), ("720h", 259.0)], ids=["interval", "step"])
+async def test_source_is_queried_once_in_each_interval_and_step(period: str, pause: float, server: HttpService) -> None:
     server.handlers["/api/v1/query_range"] = matrix((RED, [(0, 2)]))
-    reader = Reader(source_of(server.address))
-    await reader.read()
-    for _ in range(3):
+    reader = Reader(source_of(server.address, period))
+    for now, asked in ((0.0, 1), (0.0, 1), (pause - 0.1, 1), (pause, 2), (pause, 2)):
+        reader.now = now
         reader.feed.maintain()
+        assert reader.feed._reading is not None
+        await reader.feed._reading
+        assert len(server.asked("query_range")) == asked
+
+
+class Body:
+    """A transport with one response."""
+
+    def __init__(self, body: bytes) -> None:
+        self._body = body
+
+    async def request(self, *_: object, **__: object) -> bytes:
+        return self._body
+
+
+async def test_many_samples_do_not_stop_the_loop() -> None:
+    series = {"metric": RED, "values": [[NOW - ago * STEP, "2"] for ago in range(200, 0, -1)]}
+    response = {"status": "success", "data": {"resultType": "matrix", "result": [series]}}
+    transport = cast("Transport", Body(msgspec.json.encode(response)))
+    reading = asyncio.create_task(PrometheusPastUsage(transport, {"cpu": "held"}, 3000.0).read(NOW))
     await asyncio.sleep(0)
-    assert len(server.asked("query_range")) == 1
+    assert not reading.done()
+    assert len(await reading) == 1
+
+
+@pytest.mark.parametrize(
+    ("keys", "message"),
+    [
+        ("pastUsage: {gpu: held}", "pastUsage.gpu has no effect: nodes name resources as nvidia.com/gpu"),
+        ("pastUsagePeriod: 24h", "pastUsagePeriod has no effect without pastUsage"),
+        ("pastUsage: {cpu: ' '}", "pastUsage.cpu is empty; write a query of Prometheus"),
+    ],
+)
+def test_queries_without_effect_are_reported(keys: str, message: str) -> None:
+    metrics = f"{{address: 'http://a.test', {keys}}}"
+    text = f"actions: allocate\ntiers: [{{plugins: [{{name: fairshare}}]}}]\nmetrics: {metrics}"
+    try:
+        found = parse_configuration(text, BUILT_IN).warnings
+    except ConfigurationError as error:
+        found = (str(error),)
+    assert found == (f"configuration:3: metrics: {message}",)
 
 
 def test_other_sources_have_no_past_usage() -> None:

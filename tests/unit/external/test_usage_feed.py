@@ -139,11 +139,11 @@ async def test_unknown_node_names_are_reported(server: HttpService) -> None:
     async with Reported(f"{{address: '{server.address}', interval: 1s}}") as reported:
         await reported.collect_if_due()
         message = "none of 1 names is a node name, for example '10.0.0.1'; label samples with node names"
-        assert reported.feed.problem == message
+        assert reported.feed.health.problem == message
         nothing = vector()
         server.handlers["/api/v1/query"], reported.now = prometheus(nothing, nothing, nothing), 9.0
         await reported.collect_if_due()
-        assert reported.feed.problem == "the source has no figures"
+        assert reported.feed.health.problem == "the source has no figures"
 
 
 async def test_node_without_last_sample_has_no_figure(server: HttpService) -> None:
@@ -217,11 +217,11 @@ async def test_failure_is_reported_and_figures_are_kept(server: HttpService, han
         server.handlers["/api/v1/query"], reported.now = handler, 20.0
         await reported.collect_if_due()
         assert len(reported.figures) == 1
-        assert reported.feed.problem
-        assert message in reported.feed.problem
+        assert reported.feed.health.problem
+        assert message in reported.feed.health.problem
         server.handlers["/api/v1/query"], reported.now = good, 40.0
         await reported.collect_if_due()
-        assert (len(reported.figures), reported.feed.problem) == (2, "")
+        assert (len(reported.figures), reported.feed.health.problem) == (2, "")
 
 
 @pytest.mark.parametrize("handler", [never_responds, dripping])
@@ -230,7 +230,7 @@ async def test_slow_source_times_out(server: HttpService, handler: Handler) -> N
     began = time.monotonic()
     async with Reported(f"{{address: '{server.address}'}}", timeout=0.05) as reported:
         assert await reported.collect_if_due() is None
-        assert "0.05 s" in reported.feed.problem or "in time" in reported.feed.problem
+        assert "0.05 s" in reported.feed.health.problem or "in time" in reported.feed.health.problem
     assert time.monotonic() - began < 25
 
 
@@ -284,10 +284,10 @@ async def test_plugin_without_metrics_source_is_reported(caplog: pytest.LogCaptu
         with caplog.at_level(logging.INFO, "stromboli.usage"):
             await reported.collect_if_due()
             await reported.collect_if_due()
-            assert reported.feed.problem == "the configuration has no metrics"
+            assert reported.feed.health.problem == "the configuration has no metrics"
             reported.program = program("", "[{name: gang}]")
             await reported.collect_if_due()
-    assert reported.feed.problem == ""
+    assert reported.feed.health.problem == ""
     (record,) = caplog.records
     assert (record.getMessage(), vars(record)["error"]) == (
         "node usage metrics unavailable", "the configuration has no metrics"
@@ -325,11 +325,11 @@ async def test_server_certificate_is_verified(authority: Authority, tmp_path: Pa
         conf = f"{{address: '{service.address}', tls: {{{tls.replace('CA', repr(str(bundle)))}}}}}"
         async with Reported(conf) as reported:
             assert bool(await reported.collect_if_due()) is works
-            assert bool(reported.feed.problem) is not works
+            assert bool(reported.feed.health.problem) is not works
 
 
 async def test_missing_file_is_named(server: HttpService) -> None:
     conf = "{address: 'https://127.0.0.1:1', tls: {caFile: /nowhere/ca.pem}}"
     async with Reported(conf) as reported:
         assert await reported.collect_if_due() is None
-        assert reported.feed.problem == "/nowhere/ca.pem: No such file or directory"
+        assert reported.feed.health.problem == "/nowhere/ca.pem: No such file or directory"

@@ -14,6 +14,7 @@ from stromboli.core.config.arguments import Argument, Arguments, PrefixArgument
 from stromboli.core.config.configuration_errors import Findings
 from stromboli.core.config.external_services import checked_url
 from stromboli.core.config.yaml_lines import YamlNode
+from stromboli.core.model.resources.resources import is_schedulable_name
 from stromboli.core.model.values.times import parse_duration
 
 PROMETHEUS, ADAPTOR, METRICS_SERVER = "prometheus", "prometheus_adaptor", "metrics-server"
@@ -104,12 +105,24 @@ def _check(arguments: MetricsArguments, line: int, findings: Findings) -> None:
     address, _, password = arguments.address
     if arguments.type in _WITH_ADDRESS and not address:
         findings.add(line, f"metrics: the key 'address' is missing; set the address of {arguments.type}")
-    if arguments.past_usage and arguments.type != PROMETHEUS:
-        findings.add(line, f"metrics: pastUsage is read from prometheus alone, not from {arguments.type}; leave it out")
+    _check_past_usage(arguments, line, findings)
     if arguments.insecure:
         findings.warn(line, "metrics: the server is not verified (tls.insecureSkipVerify); set tls.caFile")
     if arguments.password or password:
         findings.warn(line, "metrics: the password is readable in this file; use elasticsearch.passwordFile")
+
+
+def _check_past_usage(arguments: MetricsArguments, line: int, findings: Findings) -> None:
+    queries = arguments.past_usage
+    if queries and arguments.type != PROMETHEUS:
+        findings.add(line, f"metrics: pastUsage is read from prometheus alone, not from {arguments.type}; leave it out")
+    if not queries and arguments.past_usage_period != MetricsArguments().past_usage_period:
+        findings.warn(line, "metrics: pastUsagePeriod has no effect without pastUsage")
+    for name, query in queries.items():
+        if not query.strip():
+            findings.add(line, f"metrics: pastUsage.{name} is empty; write a query of Prometheus")
+        if not is_schedulable_name(name):
+            findings.warn(line, f"metrics: pastUsage.{name} has no effect: nodes name resources as nvidia.com/gpu")
 
 
 def _source(arguments: MetricsArguments) -> MetricsSource:
