@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
@@ -13,9 +13,6 @@ from stromboli.cli.options.prices import PriceFile, PriceList
 from stromboli.cli.options.settings import output_option, shown_option
 from stromboli.cli.options.times import SINCE, clock_unless, moment_of, now_option
 from stromboli.cli.output import Failure
-
-if TYPE_CHECKING:
-    pass
 
 #: As in `reports.DIMENSIONS`, which is imported only when the command runs.
 _DIMENSIONS = ("queue", "user", "namespace", "job")

@@ -39,7 +39,7 @@ class QueueLevels:
             if len(path) > 1:
                 parent, level = path[-2].name, self._measure.level(self._fractions[name])
                 used[parent] = used.get(parent, 0.0) + level.at(self._usage[name].allocated)
-                weights[parent] = weights.get(parent, 0) + self.weight(path[-1])
+                weights[parent] = weights.get(parent, 0) + path[-1].weight
         return {parent: (amount or 1.0) / weights[parent] for parent, amount in used.items()}
 
     def key(self, queue: Queue) -> tuple[float, ...]:
@@ -55,17 +55,13 @@ class QueueLevels:
         path = self._paths[queue.name]
         units = (1.0, *[self._units[parent.name] for parent in path[:-1]])
         steps = [
-            (self._measure.level(self._fractions[each.name], self.weight(each) * unit).at, self._usage[each.name])
+            (self._measure.level(self._fractions[each.name], each.weight * unit).at, self._usage[each.name])
             for each, unit in zip(path, units, strict=True)
         ]
         first, (at, usage) = -queue.priority, steps[0]
         if len(steps) == 1:
             return lambda: (first, at(usage.allocated))
         return lambda: (first, *[at(usage.allocated) for at, usage in steps])
-
-    @staticmethod
-    def weight(queue: Queue) -> int:
-        return max(queue.weight, 1)
 
     def path(self, name: str) -> Sequence[Queue]:
         """Return a queue with its ancestors below the root, the highest first."""

@@ -50,7 +50,7 @@ class ShareReport:
 
     def _of_siblings(self, queues: Sequence[Queue]) -> Iterator[FairShare]:
         axis, measure, levels = self._session.axis, self._measure, self._levels
-        weights = np.array([levels.weight(queue) for queue in queues], dtype=np.float64)
+        weights = np.array([queue.weight for queue in queues], dtype=np.float64)
         used = np.array([levels.used(queue.name) for queue in queues])
         effective = {d: parts(weights, used[:, d], self._arguments.strength) for d in measure.dimensions}
         for number, (queue, weight) in enumerate(zip(queues, weights.tolist(), strict=True)):
