@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from stromboli import kube
+from stromboli.kube.manifests.errors import ObjectError
 from stromboli.kube.objects.kinds import as_type
 from stromboli.kube.objects.meta import OwnerReference
 from stromboli.workloads.queues import NamedQueue, queue_of_group, queue_of_pod, queues_in
@@ -75,7 +76,7 @@ def templates_of(kind: Kind, document: Mapping[str, Any]) -> list[WorkloadTempla
 
 def _single(kind: WorkloadKind, document: Mapping[str, Any]) -> Iterator[WorkloadTemplate]:
     manifest = _manifest(_at(document, kind.template), document)
-    pod = as_type(manifest, kube.Pod)
+    pod = _pod(manifest, kind.template)
     owner = _entries(_at(document, kind.owner), "annotations")
     queue = queue_of_pod(pod, owner if kind.inherits else {})
     place = kind.owner if queue.is_inherited else kind.template
@@ -104,14 +105,24 @@ def _tasks(document: Mapping[str, Any]) -> Iterator[WorkloadTemplate]:
         own = {key: value for key, value in _map(template.get("spec")).items() if value}
         defaults = {key: spec.get(key) for key in ("schedulerName", "priorityClassName")}
         manifest = _manifest({**template, "spec": {**defaults, **own}}, document)
+        field = f"spec.tasks[{place}].template"
         yield WorkloadTemplate(
-            as_type(manifest, kube.Pod),
+            _pod(manifest, field),
             manifest,
-            f"spec.tasks[{place}].template",
+            field,
             queue,
             has_own_group=True,
             group_class=group_class if isinstance(group_class, str) else "",
         )
+
+
+def _pod(manifest: Mapping[str, Any], field: str) -> kube.Pod:
+    """Return the pod of a template in a field. Raises ObjectError."""
+    try:
+        return as_type(manifest, kube.Pod)
+    except ObjectError as error:
+        place = f"{field}.{error.field}" if error.field else field
+        raise ObjectError(error.kind, error.name, place, error.message, error.remedy) from None
 
 
 def _manifest(template: Mapping[str, Any], document: Mapping[str, Any]) -> dict[str, Any]:

@@ -35,6 +35,10 @@ def named(document: Document, user: str, *path: str) -> Document:
     return copy
 
 
+def templated(metadata: object) -> Document:
+    return {"spec": {"template": {**JOB["spec"]["template"], "metadata": metadata}}}
+
+
 def found(kind: str, document: Document, user: User, *path: str, policy: AdmissionPolicy = RECORDING) -> str | None:
     """Return the user that a created object names."""
     asked = request(kind, document, user=user)
@@ -53,6 +57,8 @@ CREATED = [
     pytest.param("PodGroup", {"spec": {"minMember": 1}}, ALICE, (), "alice", id="group"),
     pytest.param("Job", JOB, ALICE, TEMPLATE, "alice", id="pods of a job"),
     pytest.param("Job", named(JOB, "bob", *TEMPLATE), ALICE, TEMPLATE, "alice", id="another user is replaced"),
+    pytest.param("Job", templated(None), ALICE, TEMPLATE, "alice", id="metadata that is null"),
+    pytest.param("Job", templated({"annotations": None}), ALICE, TEMPLATE, "alice", id="annotations that are null"),
     pytest.param("Pod", named(pod(), "bob"), CONTROLLER, (), "bob", id="controllers keep what they copy"),
     pytest.param("Pod", named(pod(), "bob"), ADMINISTRATOR, (), "bob", id="administrators act for others"),
     pytest.param("Pod", {**pod(), "metadata": {"ownerReferences": [OWNER]}}, ALICE, (), "alice", id="owned pod"),
@@ -69,6 +75,20 @@ def test_created_object_names_its_creator(
 
 def test_users_are_not_recorded_by_default() -> None:
     assert found("Pod", pod(), ALICE, policy=POLICY) is None
+
+
+@pytest.mark.parametrize("annotations", [["user"], "user", 7])
+def test_annotations_of_another_type_are_reported(annotations: object) -> None:
+    asked = request("Job", templated({"annotations": annotations}), user=ALICE)
+    assert patch_for(asked, FACTS, RECORDING) == []
+    (violation,) = review(asked, FACTS, RECORDING).violations
+    assert violation.message.startswith("spec.template.metadata.annotations: expected a map")
+
+
+def test_an_invalid_template_can_be_repaired() -> None:
+    repaired = named(JOB, "alice", *TEMPLATE)
+    asked = request("Job", repaired, before=templated({"annotations": ["user"]}), user=ALICE)
+    assert review(asked, FACTS, RECORDING).is_allowed
 
 
 REJECTED = [

@@ -15,6 +15,7 @@ from stromboli.admission.facts import AdmissionPolicy, Facts
 from stromboli.admission.pods import GROUP_FIELD, is_ours
 from stromboli.admission.requests import Document, Request
 from stromboli.admission.verdict import GOOD, AdmissionVerdict, forbidden
+from stromboli.kube.manifests.errors import ObjectError
 from stromboli.kube.objects import native, volcano
 from stromboli.kube.objects.kinds import as_type
 from stromboli.workloads.families.volcano.templates import CRON_JOB, JOB_FLOW
@@ -59,10 +60,9 @@ def record_user(request: Request, document: Document, policy: AdmissionPolicy) -
     if not policy.records_users or policy.trusts(request.user_info):
         return
     for place in places_of((request.kind.group, request.kind.kind)):
-        metadata = _map_at(document, place.path) if place.is_recorded else None
-        if metadata is not None:
-            annotations = metadata.setdefault("annotations", {}) or {}
-            metadata["annotations"] = {**annotations, USER: request.user_info.username}
+        annotations = _map_at(document, (*place.path, "annotations")) if place.is_recorded else None
+        if annotations is not None:  # others are reported when the object is validated
+            annotations[USER] = request.user_info.username
 
 
 def check_user(request: Request, facts: Facts, policy: AdmissionPolicy) -> AdmissionVerdict:
@@ -93,23 +93,31 @@ def _check_pods(request: Request, facts: Facts, policy: AdmissionPolicy) -> Admi
     """Reject pods that would count for no user, or for the user of a group that another user created. A service account
     of the namespace acts for a pod of it, as that of a driver which creates executors.
     """
-    user, before = request.user_info.username, _pod_of(request, request.old_object)
+    user, before = request.user_info.username, _pod_before(request)
     pod, field = _pod_of(request, request.object)
     if pod is None or not is_ours(pod, policy):
         return GOOD
-    was_ours = before[0] is not None and is_ours(before[0], policy)
+    was_ours = before is not None and is_ours(before, policy)
     if request.kind.kind != "Pod" and request.operation == "UPDATE" and not was_ours and not named_user(pod.metadata):
         message = "the pods of a workload that was of another scheduler name their user"
         return forbidden(f"{field}metadata.annotations[{USER}]", message, f"write {user}")
     key = job_key_of(pod)
     group = facts.groups.get(key) if key is not None else None
-    is_same = was_ours and before[0] is not None and job_key_of(before[0]) == key
+    is_same = before is not None and was_ours and job_key_of(before) == key
     if group is None or is_same or user.startswith(f"system:serviceaccount:{request.namespace}:"):
         return GOOD
     owner = named_user(group.metadata)
     if owner in ("", user):
         return GOOD
     return forbidden(f"{field}{GROUP_FIELD}", f"the group is that of user {owner!r}", "name a group of your own")
+
+
+def _pod_before(request: Request) -> kube.Pod | None:
+    """Return the pod before a change; None without one, and for an invalid one, which may be repaired."""
+    try:
+        return _pod_of(request, request.old_object)[0]
+    except ObjectError:
+        return None
 
 
 def _pod_of(request: Request, document: Document | None) -> tuple[kube.Pod | None, str]:
@@ -127,14 +135,15 @@ def _pod_of(request: Request, document: Document | None) -> tuple[kube.Pod | Non
 
 
 def _map_at(document: Document, path: tuple[str, ...]) -> dict[str, Any] | None:
-    """Return a part of a document, whose last level may be absent; None if another is."""
+    """Return a part of a document, whose last two levels may be absent or null; None if another is."""
     place: Any = document
-    for name in path[:-1]:
+    for depth, name in enumerate(path, start=1):
+        if depth >= len(path) - 1 and place.get(name) is None:
+            place[name] = {}
         place = place.get(name)
         if not isinstance(place, dict):
             return None
-    found = place.setdefault(path[-1], {})
-    return found if isinstance(found, dict) else None
+    return place
 
 
 def _entry(document: Mapping[str, Any] | None, path: tuple[str, ...], part: str) -> str | None:
