@@ -3,6 +3,9 @@ PYTHON ?= python3
 # Some tests wait: one worker more than a small machine has cores.
 WORKERS ?= 3
 E2E_WORKERS ?= 2
+# The requests of the e2e tests on the real server, and the tests that compare them with the permissions.
+REQUESTS := $(CURDIR)/.cache/requests
+PERMISSIONS := tests/e2e/install/test_permissions.py
 BIN := .venv/bin
 INSTALL = $(PYTHON) tools/environment.py
 PYTEST = $(BIN)/pytest -n $(WORKERS)
@@ -46,7 +49,9 @@ e2e: .venv/.dev  ## run the e2e tests, also against a real API server, which is 
 	@$(BIN)/pytest -n $(E2E_WORKERS) --dist loadfile $(E2E_FLAGS) tests/e2e
 	@$(BIN)/python -m testbed.assets
 	@STROMBOLI_API_SERVER=real $(BIN)/pytest -n $(E2E_WORKERS) --dist loadfile $(E2E_FLAGS) tests/integration/api_server tests/integration/kubectl tests/integration/scheduler
-	@STROMBOLI_API_SERVER=real $(BIN)/pytest $(E2E_FLAGS) tests/e2e
+	@rm -rf $(REQUESTS)
+	@STROMBOLI_API_SERVER=real STROMBOLI_REQUEST_RECORDS=$(REQUESTS) $(BIN)/pytest -n $(E2E_WORKERS) --dist loadfile $(E2E_FLAGS) --ignore=$(PERMISSIONS) tests/e2e
+	@STROMBOLI_API_SERVER=real STROMBOLI_REQUEST_RECORDS=$(REQUESTS) $(BIN)/pytest $(E2E_FLAGS) $(PERMISSIONS)
 
 check: .venv/.dev  ## lint, formatting, types, import contracts and house rules
 	@$(BIN)/ruff check .

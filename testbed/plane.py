@@ -34,10 +34,6 @@ class Asked:
     status: int
 
 
-#: Requests to servers that have ended.
-ASKED_BEFORE: set[Asked] = set()
-
-
 @dataclass(frozen=True, slots=True)
 class ControlPlane:
     """The address of the server, and the kubeconfigs of its users."""

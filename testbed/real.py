@@ -18,8 +18,9 @@ from cryptography.hazmat.primitives.asymmetric import rsa
 
 from testbed.assets import Assets
 from testbed.front_proxy import front_proxy_flags
-from testbed.plane import ACCOUNTS, ADMINISTRATOR, ASKED_BEFORE, ControlPlane, write_kubeconfig
+from testbed.plane import ACCOUNTS, ADMINISTRATOR, ControlPlane, write_kubeconfig
 from testbed.ports import free_ports
+from testbed.request_records import record
 
 TOKENS = {who: f"token-of-{who}" for who in (ADMINISTRATOR, *ACCOUNTS)}
 #: In seconds; a loaded machine needs a multiple of the usual five.
@@ -44,7 +45,7 @@ def real_plane(assets: Assets, *flags: str) -> Iterator[ControlPlane]:
         try:
             yield plane
         finally:
-            ASKED_BEFORE.update(plane.asked())
+            record(plane)
 
 
 def _store_flags(folder: Path, store: str, peer: int) -> list[str]:

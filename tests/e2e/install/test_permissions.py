@@ -1,14 +1,19 @@
-"""The requests of all other tests match the installed permissions: nothing was forbidden, and no right is unused."""
+"""The requests of all other tests match the installed permissions: nothing was forbidden, and no right is unused.
+
+They are those of the tests that ran before in the same process, or those that several processes have left in a folder.
+"""
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 
 import pytest
 
 from stromboli.install.rights import WRITES_REQUESTS, Right, lease_rights
 from stromboli.install.roles import LEASES, OPTIONAL, PROCESSES, rights_of
-from testbed.plane import ASKED_BEFORE, REQUESTER, Asked, ControlPlane
+from testbed.plane import REQUESTER, Asked, ControlPlane
+from testbed.request_records import recorded, records_folder
 
 Use = tuple[str, str, str, str]
 
@@ -38,8 +43,13 @@ pytestmark = [
 
 
 @pytest.fixture
-def asked(plane: ControlPlane) -> set[Asked]:
-    return ASKED_BEFORE | set(plane.asked())
+def asked(request: pytest.FixtureRequest) -> set[Asked]:
+    if records_folder():
+        return recorded()
+    if "PYTEST_XDIST_WORKER" in os.environ:
+        pytest.skip("the tests before ran in several processes, which left no records")
+    plane: ControlPlane = request.getfixturevalue("plane")
+    return recorded() | set(plane.asked())
 
 
 def granted() -> Iterator[tuple[str, Right]]:
