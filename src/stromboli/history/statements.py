@@ -7,6 +7,7 @@ whenever one of them has changed.
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
+from typing import Any
 
 import msgspec
 
@@ -161,5 +162,16 @@ def oldest_part(database: Database, part: float) -> float | None:
     return float(found[0][0])
 
 
-def _json(rows: object) -> str:
-    return msgspec.json.encode(rows).decode()
+def _json(rows: Sequence[Sequence[Any]] | Sequence[msgspec.Struct]) -> str:
+    """Return rows of columns as JSON, without NUL characters: users choose some of these texts, and PostgreSQL would
+    reject them together with the records of others.
+    """
+    text = msgspec.json.encode(rows).decode()
+    if "\\u0000" not in text:
+        return text
+    columns = ([_without_nul(value) for value in row] for row in msgspec.to_builtins(rows))
+    return msgspec.json.encode(list(columns)).decode()
+
+
+def _without_nul(value: object) -> object:
+    return value.replace("\0", "") if isinstance(value, str) else value

@@ -13,8 +13,12 @@ MAX_USER = 1024
 
 
 def named_user(metadata: ObjectMeta) -> str:
-    """Return the user that an object names; empty if it names none. The annotation precedes the label."""
-    return ((metadata.annotations or {}).get(USER) or (metadata.labels or {}).get(USER, ""))[:MAX_USER]
+    """Return the user that an object names; empty if it names none. The annotation precedes the label. NUL characters
+    do not count, because no history keeps them.
+    """
+    return ((metadata.annotations or {}).get(USER) or (metadata.labels or {}).get(USER, ""))[:MAX_USER].replace(
+        "\0", ""
+    )
 
 
 def user_of(group: ObjectMeta, named_by_pods: Collection[str] = ()) -> str:

@@ -51,6 +51,13 @@ def dsn(server: PostgresqlServer) -> str:
     return server.new_database()
 
 
+def test_nul_in_the_name_of_a_user_is_left_out(dsn: str) -> None:
+    """The server would reject it, with the records of all others in the same batch."""
+    write_records(dsn, [recorded_job("odd", user_name="a\0na"), recorded_job("plain", user_name="ben")], [])
+    with opened(dsn) as server:
+        assert {job.user for job in query(server, HistoryFilter()).jobs} == {"ana", "ben"}
+
+
 def test_both_databases_answer_queries_alike(dsn: str, tmp_path: Path) -> None:
     path = tmp_path / "history.db"
     for address in (dsn, str(path)):

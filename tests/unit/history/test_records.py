@@ -23,6 +23,13 @@ def jobs_after(path: Path, *batches: tuple[list[RecordedJob], list[RecordedPod]]
         return query(database, HistoryFilter()).jobs
 
 
+def test_texts_of_users_are_kept_without_nul(tmp_path: Path) -> None:
+    """PostgreSQL stores no NUL, and rejects everything that is written with it."""
+    jobs = [recorded_job("odd", user_name="a\0na", queue="\0"), recorded_job("plain", user_name=r"b\u0000en")]
+    found = {job.name: job for job in jobs_after(tmp_path / "history.db", (jobs, []))}
+    assert (found["odd"].user, found["odd"].queue, found["plain"].user) == ("ana", "", r"b\u0000en")
+
+
 STATES = [
     pytest.param([], None, "Pending", id="no pods yet"),
     pytest.param([], 9.0, "Cancelled", id="deleted without pods"),
