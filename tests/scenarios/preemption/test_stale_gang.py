@@ -164,6 +164,13 @@ REPORTED = [
     looks_after("or nothing", FULL, torn(on("a"), notes={GRACE: "0s"}), releases="task-0"),
     looks_after("or indefinitely", FULL, torn(on("a"), ONE_WAITS, since=LONG_AGO, notes={GRACE: "-1s"}), binds="-",
                 reasons={"torn": [NO_NODE, LEFT]}),
+    looks_after("its members come before others for the usual time", nodes(1, 2), queue("first", priority=9),
+                gang(1, queue="first"), torn(on("a"), ONE_WAITS, since=LATELY, notes={GRACE: "-1s"}),
+                binds="- b", by=UNLIMITED),
+    looks_after("and no longer", nodes(1, 2), queue("first", priority=9), gang(1, queue="first"),
+                torn(on("a"), ONE_WAITS, since=LONG_AGO, notes={GRACE: "-1s"}), binds="b -", by=UNLIMITED),
+    looks_after("they are still placed in their turn", nodes(1, 2),
+                torn(on("a"), ONE_WAITS, since=LONG_AGO, notes={GRACE: "-1s"}), binds="b"),
     looks_after("an invalid annotation is ignored", FULL, torn(on("a"), since=LONG_AGO, notes={GRACE: "a while"}),
                 releases="task-0",
                 warnings=[f"PodGroup default/torn: annotation {GRACE}: 'a while' is not a duration; write one such as "

@@ -1,7 +1,8 @@
 """stalegang: replace the lost members of a gang, or evict the rest of it.
 
 The rest of a gang holds its nodes without making progress. Its waiting members are placed before all other jobs; if
-that is impossible for a while, the rest is evicted, so that the gang can start again as a whole elsewhere.
+that is impossible for a while, the rest is evicted, so that the gang can start again as a whole elsewhere. A gang may
+keep its rest for longer, but its members do not precede other jobs for longer than those of other gangs.
 """
 
 from __future__ import annotations
@@ -46,17 +47,19 @@ class StaleGang(Action):
         foreign = session.snapshot.foreign
         stale = [job for job in session.jobs.values() if job.key not in foreign and _is_stale(session, job)]
         waiting = {job.key for job in session.waiting} if stale else ()
-        for job in sorted(stale, key=lambda job: (job.spec.stale_since or session.now, job.key)):
+        for job in sorted(stale, key=lambda job: (_since(session, job), job.key)):
             with session.refusals.isolate_errors(job):
-                if not (job.key in waiting and _replace_members(session, job)):
-                    self._handle_stale(session, job, _own_grace(session, job, grace))
+                own = _own_grace(session, job, grace)
+                is_served = job.key in waiting and (own <= grace or session.now <= _since(session, job) + grace)
+                if not (is_served and _replace_members(session, job)):
+                    self._handle_stale(session, job, own)
         for job in session.jobs.values():
             if job.spec.stale_since and job.key not in session.stale and job.key not in foreign:
                 session.stale[job.key] = ""
 
     def _handle_stale(self, session: Session, job: Job, grace: float) -> None:
         """Record that a gang is stale, and evict it after the grace period."""
-        due = (job.spec.stale_since or session.now) + grace
+        due = _since(session, job) + grace
         session.stale[job.key] = _message(job, due)
         session.dirty_jobs.add(job.key)
         if session.now < due:
@@ -78,6 +81,10 @@ def _is_stale(session: Session, job: Job) -> bool:
     if counts[_SUCCEEDED] or not any(counts[status] for status in _HOLDING) or job.has_minimum(_present):
         return False
     return not spec.fault and spec.queue in session.queues
+
+
+def _since(session: Session, job: Job) -> float:
+    return job.spec.stale_since or session.now
 
 
 def _own_grace(session: Session, job: Job, usual: float) -> float:
