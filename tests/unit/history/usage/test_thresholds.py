@@ -81,6 +81,18 @@ def test_thresholds_wait_while_the_database_is_away(tmp_path: Path) -> None:
     assert claimed(writer) == []
 
 
+def test_threshold_in_a_batch_that_the_database_rejects_is_announced(tmp_path: Path) -> None:
+    """An event twice is better than none."""
+    writer = recorder(str(tmp_path / "history.db"))
+    assert claimed(writer, state(85)) == [80]
+    writer.claim_threshold(state(120))
+    assert writer._next_batch() is not None
+    for attempt in range(1, 20):
+        writer._database = open_for_writing(str(tmp_path / "history.db"))
+        writer.fail(HistoryError("rejected"), attempt)
+    assert [each.warning for each in writer.claimed_thresholds()] == [100]
+
+
 @pytest.mark.parametrize(("later", "rows"), [(29.0 * DAY, 1), (31.0 * DAY, 0)])
 def test_rows_are_removed_with_their_period(tmp_path: Path, later: float, rows: int) -> None:
     path = tmp_path / "history.db"
