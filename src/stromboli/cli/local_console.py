@@ -25,7 +25,7 @@ async def local_console(
     from stromboli.planner.cycle_records import CycleRecords
     from stromboli.serving.address import ListenError
 
-    code, server, cycles = secrets.token_urlsafe(24), running.server, CycleRecords()
+    code, server, cycles = secrets.token_urlsafe(24), running.server, CycleRecords(running.scheduler.options.title)
     running.scheduler.observers.append(lambda result: cycles.add(result.session, result.session.now, result.seconds))
     console = ConsoleServer(
         ConsoleSettings(

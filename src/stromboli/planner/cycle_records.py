@@ -83,6 +83,8 @@ class CycleSummary(msgspec.Struct, rename="camel", kw_only=True):
     """A cycle in numbers."""
 
     number: int
+    #: The scheduler that decided, with its shard if it has one.
+    scheduler: str
     time: float
     seconds: float
     binds: int
@@ -106,9 +108,10 @@ class CycleRecord(msgspec.Struct, kw_only=True):
 
 
 class CycleRecords:
-    """Records by number, the latest last. One thread adds records, others read them."""
+    """Records by number, the latest last. One thread adds those of `scheduler`, others read them."""
 
-    def __init__(self) -> None:
+    def __init__(self, scheduler: str) -> None:
+        self._scheduler = scheduler
         self._records: deque[CycleRecord] = deque(maxlen=MAX_RECORDS)
         self._lock = threading.Lock()
         self._refused: list[RefusalDecision] = []
@@ -129,7 +132,7 @@ class CycleRecords:
         self._refused = refusals
         record = CycleRecord(
             cycle=CycleSummary(
-                number=self.latest + 1, time=moment, seconds=round(seconds, 6),
+                number=self.latest + 1, scheduler=self._scheduler, time=moment, seconds=round(seconds, 6),
                 binds=sum(map(len, decisions.binds)), evictions=len(decisions.evictions), pipelined=pipelined,
                 waiting=sum(not job.is_ready for job in session.waiting),
             ),

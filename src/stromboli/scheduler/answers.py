@@ -28,7 +28,7 @@ def answering_server(
         is_shared = "://" in options.history
         return None if is_shared or not options.history or scheduler.is_leader() else _NOT_LEADING
 
-    requested = RequestedCycles()
+    requested = RequestedCycles(options.title)
     scheduler.observers.append(lambda result: requested.observe(result.session, result.seconds))
 
     def cycles(query: Mapping[str, str]) -> bytes:

@@ -59,3 +59,9 @@ class SchedulerOptions:
     plugins: tuple[str, ...] = ()
     #: The shard of this scheduler; None for all nodes.
     shard: ShardSettings | None = None
+
+    @property
+    def title(self) -> str:
+        """The name of this scheduler for people who see several ones: with its shard, if that has a name."""
+        name, shard = self.scheduler_names[0], self.shard.choice.name if self.shard is not None else ""
+        return f"{name}, shard {shard}" if shard else name

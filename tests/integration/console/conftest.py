@@ -155,7 +155,7 @@ def running_console(cluster: ApiServer, **settings: Any) -> Iterator[ConsoleServ
 @pytest.fixture(scope="module")
 def console(cluster: ApiServer) -> Iterator[ConsoleServer]:
     """With a cycle over both tenants, as a scheduler of the same process records it."""
-    records = CycleRecords()
+    records = CycleRecords("stromboli")
     scheduled = [each for each in _tenants() if not each["kind"].startswith("Role")]
     planned = PlannedCluster(objects(scheduled), default_program())
     records.add(planned.run_cycle(DecisionRecords()), 1.0, 0.5)

@@ -109,7 +109,7 @@ def _answers(world: Tenants) -> Iterator[msgspec.Struct]:
     entries = objects(flattened(world.manifests))
     cache = ConsoleCache(cast(Client, None), lambda text, source: default_program(), InstallationName())
     cache.cluster, cache.program = cluster_of(entries), default_program()
-    frames, records = ConsoleFrames(cache, "stromboli.dev/user"), CycleRecords()
+    frames, records = ConsoleFrames(cache, "stromboli.dev/user"), CycleRecords("stromboli")
     frames.take()
     records.add(PlannedCluster(entries, default_program()).run_cycle(DecisionRecords()), 0.0, 0.0)
     series = FigureSeries(frames)

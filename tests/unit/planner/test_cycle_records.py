@@ -11,7 +11,7 @@ from tests.testing.random_clusters.engine import default_program
 
 
 def _recorded(*documents: Manifest, cycles: int = 1) -> CycleRecords:
-    records, cluster = CycleRecords(), PlannedCluster(objects(flattened(documents)), default_program())
+    records, cluster = CycleRecords("stromboli"), PlannedCluster(objects(flattened(documents)), default_program())
     for number in range(cycles):
         records.add(cluster.run_cycle(DecisionRecords()), float(number), 0.25)
     return records
@@ -36,7 +36,7 @@ def test_cycle_that_decides_nothing_new_is_not_recorded() -> None:
 
 
 def test_oldest_records_are_forgotten() -> None:
-    records = CycleRecords()
+    records = CycleRecords("stromboli")
     for number in range(MAX_RECORDS + 5):
         world = [queue("default"), *nodes(4, 1), *gang(1, cpu=1, name=f"job-{number}")]
         records.add(PlannedCluster(objects(flattened(world)), default_program()).run_cycle(), 0.0, 0.0)

@@ -160,7 +160,7 @@ def process() -> EchoingProcess:
 @pytest.fixture
 def recorded() -> list[RequestedCycles]:
     """The cycles of the scheduler that leads: the last one."""
-    return [RequestedCycles()]
+    return [RequestedCycles("west")]
 
 
 @pytest.fixture

@@ -49,7 +49,7 @@ async def test_only_people_with_the_right_read_cycles(asker: Asker, case: str) -
 
 def test_cycles_are_recorded_only_for_some_time_after_a_request() -> None:
     now = [100.0]
-    requested = RequestedCycles(lambda: now[0])
+    requested = RequestedCycles("stromboli", lambda: now[0])
     for moment, is_asked in ((100.0, False), (101.0, True), (160.0, False), (162.0, False)):
         now[0] = moment
         requested.observe(session(f"job-{moment:.0f}"), 0.1)
@@ -72,7 +72,7 @@ async def test_console_follows_cycles_page_by_page_and_past_another_leader(
         assert await followed.read() == 0, "there are more"
         assert await followed.read() > 0
         assert jobs_of(followed) == {number: f"job-{number}" for number in range(1, 24)}
-        next_leader = RequestedCycles()
+        next_leader = RequestedCycles("stromboli")
         next_leader.answer({})
         next_leader.observe(session("later"), 0.1)
         recorded.append(next_leader)
@@ -85,7 +85,7 @@ async def test_console_follows_several_schedulers_that_answer_in_turns(
     asker: Asker, recorded: list[RequestedCycles]
 ) -> None:
     """Each record is read once, although requests reach the schedulers of shards as they come."""
-    west, east = recorded[0], RequestedCycles()
+    west, east = recorded[0], RequestedCycles("east")
     async with Client(asker.connection("token-of-console")) as client:
         followed = SchedulerCycles(client)
         for place, scheduler in enumerate((west, east, west, east, east, west)):
@@ -96,6 +96,8 @@ async def test_console_follows_several_schedulers_that_answer_in_turns(
             recorded.append(scheduler)
             await followed.read()
         found = jobs_of(followed)
+        schedulers = {each.binds[0].job[-1]: each.cycle.scheduler for each in followed.before(None, 1_000)}
+    assert schedulers == {"0": "west", "1": "east", "2": "west", "3": "east", "4": "east", "5": "west"}
     assert sorted(found.values()) == [f"job-{place}" for place in range(6)]
     assert list(found) == list(range(1, 7))
 

@@ -590,6 +590,7 @@ export interface components {
          */
         CycleSummary: {
             number: number;
+            scheduler: string;
             time: number;
             seconds: number;
             binds: number;

@@ -47,6 +47,7 @@ export function DecisionsPage({ number }: { number: string }) {
 
 function Cycles({ cycles, selected }: { cycles: readonly CycleSummary[]; selected: number }) {
   const [shown, setShown] = useState(60);
+  const isOfSeveral = new Set(cycles.map((each) => each.scheduler)).size > 1;
   return (
     <>
       <div class="scroll" tabIndex={0} role="group" aria-label="Cycles">
@@ -54,6 +55,7 @@ function Cycles({ cycles, selected }: { cycles: readonly CycleSummary[]; selecte
         <thead>
           <tr>
             <th scope="col">Cycle</th>
+            {isOfSeveral ? <th scope="col">Scheduler</th> : null}
             <th scope="col">Time</th>
             {["Time, ms", "Bound", "Evicted", "Nominated", "Waiting"].map((title) => (
               <th scope="col" class="numeric" key={title}>
@@ -72,6 +74,11 @@ function Cycles({ cycles, selected }: { cycles: readonly CycleSummary[]; selecte
               <th scope="row">
                 <Link href={`/decisions/${each.number}${location.search}`}>{each.number}</Link>
               </th>
+              {isOfSeveral ? (
+                <td>
+                  <Name>{each.scheduler}</Name>
+                </td>
+              ) : null}
               <td>{clock(each.time)}</td>
               <td class="numeric">{count(each.seconds * 1000)}</td>
               <td class="numeric">{each.binds || ""}</td>
@@ -107,7 +114,7 @@ function Cycle({ number }: { number: string }) {
     <div class="stack">
       <Section title={`Cycle ${view.cycle.number} at ${clock(view.cycle.time)}`}>
         <p class="small">
-          Actions: {view.actions.join(", ")}. Plugins: {view.plugins.join(", ")}.
+          Scheduler: <bdi>{view.cycle.scheduler}</bdi>. Actions: {view.actions.join(", ")}. Plugins: {view.plugins.join(", ")}.
         </p>
         {isQuiet ? <Note>It decided nothing about jobs that you may read.</Note> : null}
         {view.hidden ? <Note>And {plural(view.hidden, "decision")} about jobs of namespaces that you may not read.</Note> : null}

@@ -21,11 +21,11 @@ _log = logging.getLogger("stromboli.console")
 
 class SchedulerCycles(CycleRecords):
     """Records with numbers of the console, which go on when another scheduler process answers: that of another shard,
-    or a new leader. `run` reads them.
+    or a new leader. Each record names its scheduler. `run` reads them.
     """
 
     def __init__(self, client: Client) -> None:
-        super().__init__()
+        super().__init__(scheduler="")
         self._client = client
         self._cursors = CycleCursors()
         self._problem = "the scheduler was not asked for its cycles yet"

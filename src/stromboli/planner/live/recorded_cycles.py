@@ -69,9 +69,10 @@ class CycleCursors:
 class RequestedCycles:
     """One thread offers cycles, another one answers."""
 
-    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(self, scheduler: str, clock: Callable[[], float] = time.monotonic) -> None:
+        """`scheduler` is the name that people see."""
         self.instance = secrets.token_hex(8)
-        self._records, self._clock = CycleRecords(), clock
+        self._records, self._clock = CycleRecords(scheduler), clock
         self._until = -1.0
 
     def observe(self, session: Session, seconds: float) -> None:

@@ -30,6 +30,7 @@ def test_decisions_of_a_local_cluster(link: str, watched: WatchedPage, artefacts
     expect(cycles.first).to_be_visible(timeout=30_000)
     cycles.last.get_by_role("link").click()
     expect(page.get_by_role("heading", name="Bound")).to_be_visible()
+    visitor.sees("Scheduler: stromboli.")
     visitor.check("cycle")
     page.get_by_role("region", name="Bound").get_by_role("link").first.click()
     visitor.sees("Time line")

@@ -48,6 +48,25 @@ def test_page_in_the_dark_theme_on_a_phone(visitor: Visitor, name: str) -> None:
     visitor.check(f"{name}-phone")
 
 
+@pytest.mark.parametrize(
+    ("second", "titles"), [("stromboli", ["Cycle", "Time"]), ("stromboli, shard east", ["Cycle", "Scheduler", "Time"])]
+)
+def test_cycles_of_several_schedulers_have_their_names(visitor: Visitor, second: str, titles: list[str]) -> None:
+    counts = dict.fromkeys(("seconds", "binds", "evictions", "pipelined", "waiting"), 1)
+    cycles = [
+        {"number": number, "scheduler": name, "time": 1.0, **counts} for number, name in ((2, second), (1, "stromboli"))
+    ]
+    visitor.page.route(
+        "**/api/cycles?*", lambda route: route.fulfill(json={"instance": "one", "cycles": cycles, "note": ""})
+    )
+    visitor.log_in("/decisions")
+    headings = visitor.page.locator(".cycles thead th")
+    expect(headings.first).to_be_visible()
+    assert headings.all_inner_texts()[: len(titles)] == titles
+    assert visitor.page.get_by_role("cell", name=second, exact=True).count() == ("Scheduler" in titles)
+    visitor.check_quiet()
+
+
 def test_filters_are_links_and_the_back_button_returns(visitor: Visitor) -> None:
     visitor.log_in("/jobs?search=train")
     rows = visitor.page.get_by_role("table", name="Jobs").locator(".body .row")
