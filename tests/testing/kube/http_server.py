@@ -72,6 +72,10 @@ def bookmark(version: int, annotations: dict[str, str] | None = None) -> bytes:
     return event("BOOKMARK", {"metadata": {"resourceVersion": str(version), "annotations": annotations}})
 
 
+#: The rounds of the event loop after which a connection that a client opened and closed just now is known here.
+_ACCEPT_ROUNDS = 5
+
+
 @dataclass
 class LittleServer:
     """Use it as `async with LittleServer() as server`."""
@@ -103,6 +107,8 @@ class LittleServer:
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
+        for _ in range(_ACCEPT_ROUNDS):
+            await asyncio.sleep(0)
         self.drop_watches()
         await self._runner.cleanup()
 

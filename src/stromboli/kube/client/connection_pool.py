@@ -9,15 +9,18 @@ import ssl
 import time
 from collections import deque
 from collections.abc import Callable
+from typing import TypeVar
 from urllib.parse import urlsplit
 
 from stromboli.kube.client.config.connection import Connection
 from stromboli.kube.client.keep_alive import HttpResponse, KeepAliveConnection
+from stromboli.kube.client.streaming import StreamingConnection
 
 CONNECT_SECONDS = 10.0
 IDLE_SECONDS = 30.0
 """A connection that was idle for longer is not used again: servers close idle ones, usually after 90 seconds or more,
 and a request that crosses with that fails."""
+C = TypeVar("C", bound=KeepAliveConnection)
 #: As the system resolves names, or the path of a Unix socket.
 _Address = str | tuple[str, int] | tuple[str, int, int, int] | tuple[int, bytes]
 
@@ -64,7 +67,7 @@ class ConnectionPool:
         Raises NotSent, OSError or TimeoutError.
         """
         async with self._slots:
-            used = self._take_idle(context) or await self._open(context, min(timeout, CONNECT_SECONDS))
+            used = self._take_idle(context) or await self._open(KeepAliveConnection, context, timeout)
             self._busy.add(used)
             try:
                 if not may_write():
@@ -75,6 +78,16 @@ class ConnectionPool:
                 self._busy.discard(used)
             self._keep(context, used)
             return response
+
+    async def stream(
+        self, context: ssl.SSLContext | None, request: bytes, timeout: float
+    ) -> tuple[StreamingConnection, HttpResponse]:
+        """Send a request over a new connection, which the caller reads and closes. Streams do not count to the limit.
+
+        Raises NotSent, OSError or TimeoutError.
+        """
+        connection = await self._open(StreamingConnection, context, timeout)
+        return connection, await connection.open(request, timeout)
 
     def close(self) -> None:
         for connection in [*self._busy, *(each for *_, each in self._idle)]:
@@ -96,12 +109,12 @@ class ConnectionPool:
             connection.close()
         return None
 
-    async def _open(self, context: ssl.SSLContext | None, timeout: float) -> KeepAliveConnection:
+    async def _open(self, kind: type[C], context: ssl.SSLContext | None, timeout: float) -> C:
         try:
-            async with asyncio.timeout(timeout):
+            async with asyncio.timeout(min(timeout, CONNECT_SECONDS)):
                 connected = await self._connect()
                 try:
-                    return KeepAliveConnection(await self._encrypted(connected, context), self._max_size)
+                    return kind(await self._encrypted(connected, context), self._max_size)
                 except BaseException:
                     connected.close()
                     raise

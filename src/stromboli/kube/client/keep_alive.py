@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 CHUNK = 1 << 16
 MAX_HEAD = 1 << 16
-_WAIT = (BlockingIOError, ssl.SSLWantReadError, ssl.SSLWantWriteError)
+WAIT = (BlockingIOError, ssl.SSLWantReadError, ssl.SSLWantWriteError)
 _WITHOUT_BODY = (204, 304)
 
 
@@ -52,7 +52,9 @@ class ResponseParser:
         self._max_size = max_size
         self._received = bytearray()
         self._body = bytearray()
-        self._response: HttpResponse | None = None
+        #: The response, once its head has arrived.
+        self.head: HttpResponse | None = None
+        self.is_complete = False
         #: The length of the body; None if it is chunked, or if the end of the connection ends it.
         self._length: int | None = None
         self._is_chunked = False
@@ -60,26 +62,37 @@ class ResponseParser:
     def feed(self, data: bytes) -> HttpResponse | None:
         """Return the response once it is complete. Raises MalformedResponse."""
         self._received += data
-        if self._response is None and not self._read_head():
+        if self.head is None and not self._read_head():
             return None
         if self._is_chunked:
             return self._finished() if self._read_chunks() else None
-        self._check_size(max(len(self._received), self._length or 0))
-        if self._length is None or len(self._received) < self._length:
+        if self._length is None:
+            self._body += self._received
+            self._received.clear()
+            self._check_size(len(self._body))
+            return None
+        self._check_size(max(len(self._received), self._length))
+        if len(self._received) < self._length:
             return None
         self._body = self._received[: self._length]
         return self._finished(has_more=len(self._received) > self._length)
 
     def end(self) -> HttpResponse | None:
         """Return the response that ends with the connection, if it is complete."""
-        if self._response is None or self._is_chunked or self._length is not None:
+        if self.head is None or self._is_chunked or self._length is not None:
             return None
-        self._body = self._received
         return self._finished()
 
+    def take(self) -> bytes:
+        """Return the part of the body that is complete, and drop it: a stream is read in parts."""
+        part = bytes(self._body)
+        self._body.clear()
+        return part
+
     def _finished(self, *, has_more: bool = False) -> HttpResponse | None:
-        response = self._response
+        response = self.head
         if response is not None:
+            self.is_complete = True
             response.body = bytes(self._body)
             response.is_last = response.is_last or has_more
         return response
@@ -97,7 +110,7 @@ class ResponseParser:
         status = int(head[9:12])
         if status < 200:
             return self._read_head()
-        response = self._response = HttpResponse(status, head)
+        response = self.head = HttpResponse(status, head)
         self._frame(response)
         is_endless = self._length is None and not self._is_chunked
         response.is_last = is_endless or head.startswith(b"http/1.0") or response.header(b"connection") == b"close"
@@ -152,22 +165,25 @@ class KeepAliveConnection:
 
     async def exchange(self, request: bytes, timeout: float) -> HttpResponse:
         """Send a request and wait for its response. Raises OSError or TimeoutError; the connection is closed then."""
+        response = await self._respond(request, timeout)
+        if response.is_last:
+            self.close()
+        return response
+
+    async def _respond(self, request: bytes, timeout: float) -> HttpResponse:
         self._parser = ResponseParser(self._max_size)
         future = self._response = self._loop.create_future()
         timer = self._loop.call_later(timeout, self._fail, TimeoutError())
         self._unsent = memoryview(request)
         self._write()
         try:
-            response = await future
+            return await future
         except BaseException:
             self.close()
             raise
         finally:
             timer.cancel()
             self._response = None
-        if response.is_last:
-            self.close()
-        return response
 
     def close(self) -> None:
         if self.is_open:
@@ -184,7 +200,7 @@ class KeepAliveConnection:
     def _write(self) -> None:
         try:
             sent = self._socket.send(self._unsent)
-        except _WAIT:
+        except WAIT:
             sent = 0
         except OSError as error:
             self._fail(error)
@@ -202,7 +218,7 @@ class KeepAliveConnection:
             data = self._socket.recv(CHUNK)
             while isinstance(self._socket, ssl.SSLSocket) and self._socket.pending():
                 data += self._socket.recv(CHUNK)
-        except _WAIT:
+        except WAIT:
             return
         except OSError as error:
             self._fail(error)

@@ -26,6 +26,7 @@ from stromboli.kube.client.keep_alive import HttpResponse
 from stromboli.kube.client.lines import Lines
 from stromboli.kube.client.network_errors import GuardedPayload, converted_errors
 from stromboli.kube.client.rate_limit import TokenBucket
+from stromboli.kube.client.streaming import StreamingConnection
 
 USER_AGENT = f"stromboli/{__version__} ({platform.system().lower()}/{platform.machine()})"
 MAX_RESPONSE_SIZE = 256 << 20
@@ -106,10 +107,18 @@ class Transport:
         Compression is disabled: events are small, and filling a compressed block would delay them.
         """
         headers = {"Accept": "application/json", "Accept-Encoding": "identity"}
-        limits = aiohttp.ClientTimeout(total=None, connect=CONNECT_SECONDS, sock_read=idle_seconds)
-        response = await self._answer("GET", path, params, None, headers, limits)
-        async with response, aclosing(_lines(response, path)) as lines:
-            yield lines
+        if self.connection.proxy:
+            limits = aiohttp.ClientTimeout(total=None, connect=CONNECT_SECONDS, sock_read=idle_seconds)
+            response = await self._answer("GET", path, params, None, headers, limits)
+            async with response, aclosing(_lines(response.content.iter_any(), path)) as lines:
+                yield lines
+            return
+        connection = await self._opened(path, params, headers, self._timeout if idle_seconds is None else idle_seconds)
+        try:
+            async with aclosing(_lines(_parts(connection, idle_seconds), path)) as lines:
+                yield lines
+        finally:
+            connection.close()
 
     async def _answer(
         self,
@@ -133,6 +142,33 @@ class Transport:
             async with response:
                 raise await _error_from(response)
 
+    async def _opened(
+        self, path: str, params: Mapping[str, str] | None, headers: Mapping[str, str], seconds: float
+    ) -> StreamingConnection:
+        """Return a stream of which the head has arrived, and is that of a success."""
+        target = self._target("GET", path, params)
+        with converted_errors("GET", path):
+            connection, response = await self._open_stream(target, headers, seconds)
+            if response.status == 401 and await self._renewed():
+                connection.close()
+                connection, response = await self._open_stream(target, headers, seconds)
+        if 200 <= response.status < 300:
+            return connection
+        connection.close()
+        raise _error(response.status, response.body, response.retry_after)
+
+    async def _open_stream(
+        self, target: str, headers: Mapping[str, str], seconds: float
+    ) -> tuple[StreamingConnection, HttpResponse]:
+        context, request = await self._request(target, headers)
+        try:
+            connection, response = await self._connections().stream(context, request, seconds)
+        except (OSError, TimeoutError):
+            self.answers["GET", "none"] += 1
+            raise
+        self.answers["GET", str(response.status)] += 1
+        return connection, response
+
     async def _exchanged(
         self,
         method: str,
@@ -143,7 +179,7 @@ class Transport:
         seconds: float,
     ) -> bytes:
         """Make a request on a pooled connection, and return the body of a successful response."""
-        target = f"{method} {self._prefix}{path}{_query(tuple(params.items())) if params else ''} HTTP/1.1"
+        target = self._target(method, path, params)
         with converted_errors(method, path):
             response = await self._exchange(method, target, body, headers, seconds)
             if response.status == 401 and await self._renewed():
@@ -155,21 +191,34 @@ class Transport:
     async def _exchange(
         self, method: str, target: str, body: bytes, headers: Mapping[str, str], seconds: float
     ) -> HttpResponse:
-        identity, context = await self._identity()
-        if self._pool is None:
-            self._pool = ConnectionPool(self.connection, limit=MAX_CONNECTIONS, max_size=self._max_response_size)
-        lines = _header_lines((("Host", self._pool.host), ("User-Agent", self._user_agent), *headers.items()))
-        if identity:
-            lines += _header_lines(tuple(identity.items()))
-        request = f"{target}\r\n{lines}Content-Length: {len(body)}\r\n\r\n".encode("latin-1") + body
+        context, request = await self._request(target, headers, body)
         may_send = _always if method == "GET" else self._may_write or _always
         try:
-            response = await self._pool.exchange(context, request, seconds, may_send)
+            response = await self._connections().exchange(context, request, seconds, may_send)
         except (OSError, TimeoutError):
             self.answers[method, "none"] += 1
             raise
         self.answers[method, str(response.status)] += 1
         return response
+
+    def _target(self, method: str, path: str, params: Mapping[str, str] | None) -> str:
+        return f"{method} {self._prefix}{path}{_query(tuple(params.items())) if params else ''} HTTP/1.1"
+
+    async def _request(
+        self, target: str, headers: Mapping[str, str], body: bytes = b""
+    ) -> tuple[ssl.SSLContext | None, bytes]:
+        """The TLS settings and the bytes of a request."""
+        identity, context = await self._identity()
+        host = self._connections().host
+        lines = _header_lines((("Host", host), ("User-Agent", self._user_agent), *headers.items()))
+        if identity:
+            lines += _header_lines(tuple(identity.items()))
+        return context, f"{target}\r\n{lines}Content-Length: {len(body)}\r\n\r\n".encode("latin-1") + body
+
+    def _connections(self) -> ConnectionPool:
+        if self._pool is None:
+            self._pool = ConnectionPool(self.connection, limit=MAX_CONNECTIONS, max_size=self._max_response_size)
+        return self._pool
 
     async def _identity(self) -> tuple[Mapping[str, str], ssl.SSLContext | None]:
         """The headers and the TLS settings of a request."""
@@ -250,14 +299,18 @@ async def _read(response: aiohttp.ClientResponse, max_size: int) -> bytes:
     return b"".join(chunks)
 
 
-async def _lines(response: aiohttp.ClientResponse, path: str) -> AsyncGenerator[bytes, None]:
+async def _parts(connection: StreamingConnection, idle_seconds: float | None) -> AsyncIterator[bytes]:
+    while part := await connection.read(idle_seconds):
+        yield part
+
+
+async def _lines(parts: AsyncIterator[bytes], path: str) -> AsyncGenerator[bytes, None]:
     lines = Lines()
-    chunks = response.content.iter_any()
     while True:
         with converted_errors("GET", path):
-            chunk = await anext(chunks, None)
-            complete = lines.feed(chunk) if chunk else []
-        if chunk is None:
+            part = await anext(parts, None)
+            complete = lines.feed(part) if part else []
+        if part is None:
             return
         for line in complete:
             yield line
