@@ -65,21 +65,27 @@ def _objects(parameters: Parameters) -> Iterator[kube.KubeObject]:
         yield kube.KubeNode(metadata=ObjectMeta(name=name, uid=name), status=NodeStatus(allocatable=offered))
     for number in range(parameters["pods"]):
         queue, node = f"q{number % parameters['queues']}", f"node-{number // 8:06}"
-        yield from _of_user(number, job(f"old-{number:06}", 1, _POD, queue=queue, node=node, created=number))
+        user = _user(number, parameters)
+        yield from _of_user(user, job(f"old-{number:06}", 1, _POD, queue=queue, node=node, created=number))
         if number % parameters["size"] == 0:
-            new = job(f"new-{number:06}", parameters["size"], _POD, queue=queue, created=number)
-            yield from _of_user(number, new)
+            yield from _of_user(user, job(f"new-{number:06}", parameters["size"], _POD, queue=queue, created=number))
 
 
-def _of_user(number: int, objects: Iterator[kube.KubeObject]) -> Iterator[kube.KubeObject]:
+def _user(number: int, parameters: Parameters) -> str:
+    """Each user has jobs in every queue."""
+    return f"user-{number // parameters['queues'] % _USERS}"
+
+
+def _of_user(user: str, objects: Iterator[kube.KubeObject]) -> Iterator[kube.KubeObject]:
     for each in objects:
-        each.metadata.annotations = {**(each.metadata.annotations or {}), USER: f"user-{number % _USERS}"}
+        each.metadata.annotations = {**(each.metadata.annotations or {}), USER: user}
         yield each
 
 
 def _ledger(parameters: Parameters) -> UsageLedger:
     ledger = UsageLedger()
     for number in range(parameters["pods"]):
-        account = Account(f"q{number % parameters['queues']}", "bench", f"user-{number % _USERS}", (("cpu", 1000),))
+        queue = f"q{number % parameters['queues']}"
+        account = Account(queue, "bench", _user(number, parameters), (("cpu", 1000),))
         ledger.started(ledger.account(account), float(number))
     return ledger

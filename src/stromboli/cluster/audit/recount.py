@@ -7,7 +7,7 @@ a node or job are looked up and summed, and every deviation of the accounting is
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from stromboli.cluster.audit.differences import Difference, difference
@@ -16,7 +16,7 @@ from stromboli.cluster.objects.pods.device_requests import assignments_in
 from stromboli.cluster.objects.pods.pods import Counted, PodRecord, without_requests
 from stromboli.cluster.state.cluster import Cluster
 from stromboli.core.model.jobs.job import PENDING_BEST_EFFORT, Counts, Job, empty_counts
-from stromboli.core.model.resources.resources import Request, add_request, is_best_effort
+from stromboli.core.model.resources.resources import Amounts, Request, add_request, is_best_effort
 from stromboli.core.model.tasks.host_ports import PortSet
 from stromboli.core.model.tasks.task import ALLOCATED_STATUSES, OCCUPYING_STATUSES, TaskStatus
 from stromboli.workloads.requests import pod_request, scored_request
@@ -206,8 +206,9 @@ class Recount:
         counts = self._counted(self.members(key))
         yield from self._check_counters(job, counts)
         shares = self.cluster_state.sums
-        if shares._shares.get(key) != (job.queue, shares._share_of(job)):
-            yield difference(f"job {key}, share of queue {job.queue}", shares._share_of(job), shares._shares.get(key))
+        expected, found = (job.queue, job.spec.user, shares._share_of(job)), shares._shares.get(key)
+        if expected != found:
+            yield difference(f"job {key}, share of queue {job.queue}", expected, found)
         waits = bool(job.pending_count) or job.phase in ("Pending", "Inqueue")
         if waits != (key in self.cluster_state.waiting):
             yield difference(f"job {key}, waits", waits, not waits)
@@ -232,15 +233,29 @@ class Recount:
         """Compare a queue's sums with the contributions of the jobs in it and below it."""
         sums = self.cluster_state.sums
         below = {queue for queue, chain in sums._chains.items() if any(usage.name == name for usage in chain)}
-        shares = [(queue, share) for queue, share in sums._shares.values() if queue in below]
+        shares = [each for each in sums._shares.values() if each[0] in below]
         usage, place = sums.usage[name], QUEUE_SUMS.index(part)
-        own = sum(queue == name for queue, _ in shares)
+        own = sum(queue == name for queue, _, _ in shares)
         if usage.jobs != own:
             yield difference(f"queue {name}, jobs", own, usage.jobs)
-        summands = [[0] * len(usage.allocated), *(share[place] for _, share in shares)]
-        expected, found = [sum(column) for column in zip(*summands, strict=True)], getattr(usage, part)
+        expected, found = (
+            _summed([[0] * len(usage.allocated), *(share[place] for _, _, share in shares)]),
+            getattr(usage, part),
+        )
         if expected != found:
             yield difference(f"queue {name}, {part}", expected, found)
+        if part == "allocated":
+            yield from self._check_users(name, [(user, share[place]) for queue, user, share in shares if queue == name])
+
+    def _check_users(self, queue: str, shares: Sequence[tuple[str, Amounts]]) -> Iterator[Difference]:
+        """Compare what the users of a queue hold with their jobs in it."""
+        held: dict[str, list[Amounts]] = {}
+        for user, amounts in shares:
+            held.setdefault(user, []).append(amounts)
+        expected = {user: total for user, of_user in held.items() if any(total := _summed(of_user))}
+        found = {user: amounts for (name, user), amounts in self.cluster_state.sums.held.items() if name == queue}
+        if expected != found:
+            yield difference(f"queue {queue}, held by users", expected, found)
 
     @staticmethod
     def _sub_job(job: Job, count: _Count) -> str:
@@ -255,6 +270,10 @@ class Recount:
             if count.status in (*ALLOCATED_STATUSES, TaskStatus.PENDING):
                 add_request(requested, count.request)
         return {"allocated": allocated, "requested": requested}
+
+
+def _summed(amounts: Iterable[Amounts]) -> Amounts:
+    return [sum(column) for column in zip(*amounts, strict=True)]
 
 
 def _statuses(counts: Iterable[_Count]) -> Counts:

@@ -1,4 +1,6 @@
-"""Sums of queues, updated job by job: the contribution of each job is stored, so that a change costs one job."""
+"""Sums of queues and their users, updated job by job: the contribution of each job is stored, and a change costs one
+job.
+"""
 
 from collections.abc import Mapping
 
@@ -22,14 +24,19 @@ class QueueSums:
         self.unqueued: Amounts = [0] * size
         self._chains = chains_of(queues, self.usage)
         self._nothing: Share = ([0] * size, [0] * size, [0] * size, [0] * size)
-        self._shares: dict[str, tuple[str, Share]] = {}
+        self._shares: dict[str, tuple[str, str, Share]] = {}
+        #: What users hold, by queue and user, without those who hold nothing. Snapshots share the lists.
+        self.held: dict[tuple[str, str], Amounts] = {}
 
     def update(self, key: str, job: Job | None) -> None:
         """Replace the contribution of a job; None removes it."""
-        queue, old = self._shares.pop(key, (None, self._nothing))
+        queue, user, old = self._shares.pop(key, (None, "", self._nothing))
+        if queue is not None:
+            self._hold(queue, user, old[0], -1)
         if job is not None:
             new = self._share_of(job)
-            self._shares[key] = job.queue, new
+            self._shares[key] = job.queue, job.spec.user, new
+            self._hold(job.queue, job.spec.user, new[0], 1)
             if queue == job.queue:
                 self._change(queue, old, new)
                 return
@@ -46,6 +53,14 @@ class QueueSums:
         if job.phase == "Inqueue" or (job.phase == "Running" and _has_minimum(job)):
             inqueue = dense(job.missing_minimum(), size)
         return allocated, self._kept(job.requested), inqueue, self._kept(elastic)
+
+    def _hold(self, queue: str, user: str, amounts: Amounts, sign: int) -> None:
+        """Add what a job of a user holds, or subtract it."""
+        if amounts is not self._nothing[0]:
+            before = self.held.pop((queue, user), self._nothing[0])
+            after = [held + sign * amount for held, amount in zip(before, amounts, strict=True)]
+            if any(after):
+                self.held[queue, user] = after
 
     def _kept(self, amounts: Amounts) -> Amounts:
         """Return a copy; all that are zero share one."""

@@ -51,8 +51,12 @@ def sort_key(answers: Sequence[Answer], subject: Any, last: tuple[Any, ...]) -> 
     """Combine all keys; `last` breaks ties. Unrolled for the usual numbers of answers."""
     if len(answers) == 1:
         return (answers[0](subject), *last)
+    if len(answers) == 2:
+        return (answers[0](subject), answers[1](subject), *last)
     if len(answers) == 3:
         return (answers[0](subject), answers[1](subject), answers[2](subject), *last)
+    if len(answers) == 4:
+        return (answers[0](subject), answers[1](subject), answers[2](subject), answers[3](subject), *last)
     return (*[answer(subject) for answer in answers], *last)
 
 

@@ -48,6 +48,8 @@ class Snapshot:
     queue_usage: dict[str, QueueUsage]
     #: What pods without a queue hold on nodes, terminating ones excepted.
     unqueued: Amounts
+    #: What the jobs of users hold, by queue and user, without those who hold nothing.
+    held_by_users: Mapping[tuple[str, str], Amounts] = field(default_factory=dict)
     #: Quotas by namespace.
     quotas: Mapping[str, tuple[Quota, ...]] = field(default_factory=dict)
     #: Seconds since the epoch, by the caller's clock.

@@ -101,7 +101,8 @@ class UsageMeasure:
             for d, weight in (billed or present).items()
             if session.shareable[d]
         ]
-        self._nothing = self.level(np.zeros(session.snapshot.size))
+        #: The level of a user without past usage, for the amounts that the user holds.
+        self.of_amounts = self.level(np.zeros(session.snapshot.size))
 
     @staticmethod
     def _billed(session: Session, billing: Mapping[str, float]) -> dict[int, float]:
@@ -124,6 +125,16 @@ class UsageMeasure:
 
     def of_user(self, queue: str, user: str) -> UsageVector:
         return self._usage[queue].past.user(queue, user)
+
+    def levels_of_users(self, queue: str, held: Mapping[str, Sequence[int]]) -> Sequence[float]:
+        """Return the levels of users of a queue who hold these amounts: calculated for all of them at once."""
+        used = self.fractions(queue, np.array([self.of_user(queue, user) for user in held]))
+        amounts = np.array([*held.values()], dtype=np.float64)
+        parts = [_PAST * weight * used[:, d] + factor * amounts[:, d] for d, weight, factor in self._factors]
+        if not parts:
+            return [0.0] * len(held)
+        levels: list[float] = (np.add if self._adds_up else np.maximum).reduce(parts).tolist()
+        return levels
 
     def users_of(self, queue: str) -> Sequence[str]:
         """Return the users who have used a queue."""
@@ -160,10 +171,6 @@ class UsageMeasure:
         """Return the level of the past alone."""
         parts = self.billed(fractions).values()
         return sum(parts) if self._adds_up else max(parts, default=0.0)
-
-    def of_amounts(self, amounts: Sequence[int]) -> float:
-        """Return the level of a user without past usage who holds these amounts."""
-        return self._nothing.at(amounts)
 
 
 def _path(queues: Mapping[str, Queue], queue: Queue) -> tuple[Queue, ...]:

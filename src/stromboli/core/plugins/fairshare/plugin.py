@@ -43,6 +43,7 @@ class FairSharePlugin(Plugin):
     def open(self, session: Session) -> None:
         measure = UsageMeasure(session, self.arguments)
         self._levels = QueueLevels(session, measure)
+        self._queue_keys = self._levels.keys
         session.fair_shares = ShareReport(session, self.arguments, measure, self._levels)
         self.queue_order_reaches_others = self._levels.has_tree
         if self.arguments.strength:
@@ -71,7 +72,7 @@ class FairSharePlugin(Plugin):
 
     def queue_order(self, queue: Queue) -> Key:
         """The smallest usage for its weight comes first, level by level."""
-        return self._levels.key(queue)
+        return self._queue_keys[queue.name]()
 
     def victim_queue_order(self, queue: Queue, preemptor: Queue) -> Key:
         """The largest usage for its weight loses first."""

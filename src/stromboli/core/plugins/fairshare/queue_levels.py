@@ -11,13 +11,26 @@ from stromboli.core.model.usage.past_usage import UsageVector
 from stromboli.core.plugins.fairshare.measure import UsageMeasure
 from stromboli.core.session.session import Session
 
+_Key = Callable[[], tuple[float, ...]]
+
+
+class _Keys(dict[str, _Key]):
+    """Functions that return keys, made when they are first needed."""
+
+    def __init__(self, make: Callable[[str], _Key]) -> None:
+        self._make = make
+
+    def __missing__(self, name: str) -> _Key:
+        key = self[name] = self._make(name)
+        return key
+
 
 class QueueLevels:
     def __init__(self, session: Session, measure: UsageMeasure) -> None:
         self._usage = session.ledger.queues
         self._measure = measure
-        #: By queue, the function that returns its key.
-        self._keys: dict[str, Callable[[], tuple[float, ...]]] = {}
+        #: By queue, the function that returns its key, which is asked for at every turn.
+        self.keys = _Keys(self._key_of)
         self._paths = measure.paths
         self.has_tree = any(len(path) > 1 for path in self._paths.values())
         nothing = np.zeros(session.snapshot.size)
@@ -46,19 +59,16 @@ class QueueLevels:
         """Return the priority of the queue, and the usage of its ancestors and its own divided by their weights, from
         the top of the tree down; below the top, both are parts of the sums over all siblings.
         """
-        key = self._keys.get(queue.name)
-        if key is None:
-            key = self._keys[queue.name] = self._key_of(queue)
-        return key()
+        return self.keys[queue.name]()
 
-    def _key_of(self, queue: Queue) -> Callable[[], tuple[float, ...]]:
-        path = self._paths[queue.name]
+    def _key_of(self, name: str) -> _Key:
+        path = self._paths[name]
         units = (1.0, *[self._units[parent.name] for parent in path[:-1]])
         steps = [
             (self._measure.level(self._fractions[each.name], each.weight * unit).at, self._usage[each.name])
             for each, unit in zip(path, units, strict=True)
         ]
-        first, (at, usage) = -queue.priority, steps[0]
+        first, (at, usage) = -path[-1].priority, steps[0]
         if len(steps) == 1:
             return lambda: (first, at(usage.allocated))
         return lambda: (first, *[at(usage.allocated) for at, usage in steps])

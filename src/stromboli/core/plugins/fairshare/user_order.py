@@ -18,33 +18,48 @@ from stromboli.core.session.session import Session
 
 
 class UserOrder:
+    """The order of jobs in queues that several users share."""
+
     def __init__(self, session: Session, measure: UsageMeasure) -> None:
-        self._measure = measure
         #: By key of a waiting job, its place in its queue; queues of one user need none.
         self.places: dict[str, float] = {}
-        waiting: dict[str, dict[str, list[Job]]] = {}
-        for job in map(session.jobs.__getitem__, session.snapshot.waiting):
-            spec = job.spec
-            waiting.setdefault(spec.queue, {}).setdefault(spec.user, []).append(job)
-        shared = {queue: users for queue, users in waiting.items() if queue in session.queues and len(users) > 1}
-        allocated = held_by_users(session, shared) if shared else {}
-        for name, users in shared.items():
-            weights = user_weights(session, session.queues[name])
-            for user, jobs in users.items():
-                level = measure.level(measure.fractions(name, measure.of_user(name, user)))
-                self._place(jobs, level.at(allocated[name, user]), weights.get(user, 1.0))
+        #: Returns what amounts add to the level of a user.
+        self._growth = measure.of_amounts.at
+        held, nothing = session.snapshot.held_by_users, [0] * session.snapshot.size
+        for name, users in _jobs_by_user(session).items():
+            if len(users) > 1 and name in session.queues:
+                weights = user_weights(session, session.queues[name])
+                levels = measure.levels_of_users(name, {user: held.get((name, user), nothing) for user in users})
+                for (user, jobs), level in zip(users.items(), levels, strict=True):
+                    self._place(jobs, level, weights.get(user, 1.0))
 
-    def _place(self, jobs: list[Job], level: float, weight: float) -> None:
-        jobs.sort(key=_age)
-        known, places = dict[tuple[int, ...], float](), self.places
+    def _place(self, jobs: Iterable[Job], level: float, weight: float) -> None:
+        """Place the jobs of a user, by priority, age and key. Each job is read once: there are thousands."""
+        entries, growth, places = [], self._growth, self.places
         for job in jobs:
-            places[job.spec.key] = rank_of(level, weight)
-            allocated = job.allocated
-            missing = tuple(map(sub, job.requested, allocated) if any(allocated) else job.requested)
-            more = known.get(missing)
-            if more is None:
-                more = known[missing] = self._measure.of_amounts(missing)
+            spec, missing, allocated = job.spec, job.requested, job.allocated
+            if any(allocated):
+                missing = [*map(sub, missing, allocated)]
+            entries.append((-spec.priority, spec.created, spec.key, growth(missing)))
+        entries.sort()
+        for _, _, key, more in entries:
+            places[key] = level if weight == 1.0 else rank_of(level, weight)
             level += more
+
+
+def _jobs_by_user(session: Session) -> Mapping[str, Mapping[str, list[Job]]]:
+    """Return the waiting jobs by queue and user."""
+    found: dict[str, dict[str, list[Job]]] = {}
+    for job in map(session.jobs.__getitem__, session.snapshot.waiting):
+        spec = job.spec
+        users = found.get(spec.queue)
+        if users is None:
+            users = found[spec.queue] = {}
+        jobs = users.get(spec.user)
+        if jobs is None:
+            jobs = users[spec.user] = []
+        jobs.append(job)
+    return found
 
 
 def rank_of(level: float, weight: float) -> float:
@@ -56,11 +71,13 @@ def held_by_users(session: Session, queues: Mapping[str, Iterable[str]]) -> dict
     """Return what these users hold in these queues."""
     held = {(name, user): [[0] * session.snapshot.size] for name, users in queues.items() for user in users}
     for job in session.jobs.values():
-        if any(job.allocated):
-            of_user = held.get((job.spec.queue, job.spec.user))
+        allocated = job.allocated
+        if any(allocated):
+            spec = job.spec
+            of_user = held.get((spec.queue, spec.user))
             if of_user is not None:
-                of_user.append(job.allocated)
-    return {where: [sum(column) for column in zip(*amounts, strict=True)] for where, amounts in held.items()}
+                of_user.append(allocated)
+    return {where: [*map(sum, zip(*amounts, strict=True))] for where, amounts in held.items()}
 
 
 def user_weights(session: Session, queue: Queue) -> dict[str, float]:
@@ -70,8 +87,3 @@ def user_weights(session: Session, queue: Queue) -> dict[str, float]:
         f"Queue {queue.name}: annotation {USER_WEIGHTS}: {problem}; it is ignored" for problem in problems
     )
     return weights
-
-
-def _age(job: Job) -> tuple[int, float, str]:
-    spec = job.spec
-    return -spec.priority, spec.created, spec.key

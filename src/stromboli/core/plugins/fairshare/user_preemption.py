@@ -84,7 +84,7 @@ class UserPreemption:
         return found
 
     def _of(self, amounts: Amounts) -> float:
-        return self._measure.of_amounts(amounts)
+        return self._measure.of_amounts.at(amounts)
 
     def _queue(self, job: Job) -> SharedQueue:
         name = job.spec.queue
