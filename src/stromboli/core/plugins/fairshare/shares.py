@@ -67,7 +67,7 @@ class ShareReport:
         for job in self._session.jobs.values():
             if job.spec.queue in users and (any(job.allocated) or job.pending_count):
                 users[job.spec.queue].add(job.spec.user)
-        held = held_by_users(self._session, users)
+        held = held_by_users(self._session, self._session.jobs.values(), users)
         return {name: list(self._of_queue(name, sorted(those), weights[name], held)) for name, those in users.items()}
 
     def _of_queue(

@@ -67,10 +67,12 @@ def rank_of(level: float, weight: float) -> float:
     return level / weight if weight else inf
 
 
-def held_by_users(session: Session, queues: Mapping[str, Iterable[str]]) -> dict[tuple[str, str], list[int]]:
-    """Return what these users hold in these queues."""
+def held_by_users(
+    session: Session, jobs: Iterable[Job], queues: Mapping[str, Iterable[str]]
+) -> dict[tuple[str, str], list[int]]:
+    """Return what these users hold in these queues by these jobs."""
     held = {(name, user): [[0] * session.snapshot.size] for name, users in queues.items() for user in users}
-    for job in session.jobs.values():
+    for job in jobs:
         allocated = job.allocated
         if any(allocated):
             spec = job.spec

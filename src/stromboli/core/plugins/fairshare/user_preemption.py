@@ -52,6 +52,8 @@ class UserPreemption:
     def __init__(self, session: Session, measure: UsageMeasure) -> None:
         self._session, self._measure = session, measure
         self._queues: dict[str, SharedQueue] = {}
+        #: The keys of all jobs by queue: a queue must not cost the jobs of all others.
+        self._jobs: dict[str, list[str]] = {}
 
     def count(self, tasks: Sequence[Task], sign: int) -> None:
         """Count placed or removed tasks of one job and class."""
@@ -94,10 +96,10 @@ class UserPreemption:
     def _shared(self, name: str) -> SharedQueue:
         session, measure = self._session, self._measure
         requested: dict[str, Amounts] = {}
-        for job in session.jobs.values():
-            if job.spec.queue == name:
-                add_amounts(requested.setdefault(job.spec.user, [0] * session.snapshot.size), job.requested)
-        held, weights = held_by_users(session, {name: requested}), user_weights(session, session.queues[name])
+        jobs = [session.jobs[key] for key in self._jobs_of(name)]
+        for job in jobs:
+            add_amounts(requested.setdefault(job.spec.user, [0] * session.snapshot.size), job.requested)
+        held, weights = held_by_users(session, jobs, {name: requested}), user_weights(session, session.queues[name])
         users = {
             user: QueueUser(
                 user,
@@ -111,6 +113,12 @@ class UserPreemption:
         total = sum(self._of(user.held) for user in users.values())
         shared = self._queues[name] = SharedQueue(users, _fair_part(total, wanted))
         return shared
+
+    def _jobs_of(self, queue: str) -> Sequence[str]:
+        if not self._jobs:
+            for key, job in self._session.jobs.items():
+                self._jobs.setdefault(job.spec.queue, []).append(key)
+        return self._jobs[queue]
 
     # -- messages -----------------------------------------------------------------------------------------------
 
