@@ -54,6 +54,14 @@ def test_half_life_of_a_tree(each: ShareCase) -> None:
     )
 
 
+def test_half_life_below_the_top_is_reported() -> None:
+    session = case("", {}, left=BRIEF, parent="above").session()
+    assert session.warnings == [
+        f"Queue left: annotation {HALF_LIFE}: the half-life of a tree of queues is that of its top queue, or of the "
+        "root queue; it is ignored"
+    ]
+
+
 def test_invalid_half_life_is_reported_and_does_not_count() -> None:
     session = case("", {}, root={HALF_LIFE: "soon"}).session()
     assert session.warnings == [

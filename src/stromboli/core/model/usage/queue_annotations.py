@@ -85,13 +85,15 @@ def annotation_problems(annotations: Mapping[str, str], is_top: bool) -> Sequenc
     """Return what is wrong with these annotations of a queue, as pairs of key and message. `is_top` if the queue is the
     root, or directly below it.
     """
-    found = [
-        (key, problem)
-        for key, parse in (
-            (HALF_LIFE, half_life_in), (USER_WEIGHTS, user_weights_in), (USER_LIMITS, user_limits_in),
-        )
-        for problem in parse(annotations.get(key, ""))[1]
-    ]  # fmt: skip
+    return [
+        *((HALF_LIFE, problem) for problem in half_life_problems(annotations, is_top=is_top)),
+        *((USER_WEIGHTS, problem) for problem in user_weights_in(annotations.get(USER_WEIGHTS, ""))[1]),
+        *((USER_LIMITS, problem) for problem in user_limits_in(annotations.get(USER_LIMITS, ""))[1]),
+    ]
+
+
+def half_life_problems(annotations: Mapping[str, str], *, is_top: bool) -> Sequence[str]:
+    """Return why the half-life of a queue, if it has one, has no effect."""
     if not is_top and HALF_LIFE in annotations:
-        found.append((HALF_LIFE, "the half-life of a tree of queues is that of its top queue, or of the root queue"))
-    return found
+        return ("the half-life of a tree of queues is that of its top queue, or of the root queue",)
+    return half_life_in(annotations.get(HALF_LIFE, ""))[1]

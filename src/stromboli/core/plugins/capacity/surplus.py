@@ -78,12 +78,12 @@ class SurplusSharing:
         """Return the weights of resources with one of their own, and with the key None that of all others."""
         text = queue.annotations.get(WEIGHT)
         stated = {} if text is None else _parse_weights(text)
-        if stated is None:
+        if text is not None and stated is None:
             session.warnings.append(
                 f"Queue {queue.name}: annotation {WEIGHT}: expected a number from 0 to {_MAX_WEIGHT}, or such numbers "
-                f"by resource, as in nvidia.com/gpu=3,cpu=1, got {text!r}; spec.weight {queue.weight} counts"
+                f"by resource, as in nvidia.com/gpu=3,cpu=1, got {text[:64]!r}; spec.weight {queue.weight} counts"
             )
-            stated = {}
+        stated = stated or {}
         weights: dict[int | None, int] = {None: stated.pop("", queue.weight * _WEIGHT_UNIT)}
         return weights | {d: weight for name, weight in stated.items() if (d := session.axis.find(name)) is not None}
 

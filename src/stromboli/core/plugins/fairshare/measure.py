@@ -13,7 +13,7 @@ from stromboli.core.model.queues.queue import ROOT, Queue, ancestry
 from stromboli.core.model.resources.resources import PODS
 from stromboli.core.model.usage.decay import UsageDecay
 from stromboli.core.model.usage.past_usage import PastUsage, UsageVector
-from stromboli.core.model.usage.queue_annotations import HALF_LIFE, half_life_in
+from stromboli.core.model.usage.queue_annotations import HALF_LIFE, half_life_in, half_life_problems
 from stromboli.core.plugins.fairshare.arguments import FairShareArguments
 from stromboli.core.session.session import Session
 
@@ -85,7 +85,11 @@ class UsageMeasure:
     def __init__(self, session: Session, arguments: FairShareArguments) -> None:
         #: By queue, the queue with its ancestors below the root, the highest first.
         self.paths = {queue.name: _path(session.queues, queue) for queue in session.queues.values()}
-        self._session = session
+        session.warnings += (
+            f"Queue {queue.name}: annotation {HALF_LIFE}: {problem}; it is ignored"
+            for queue in session.queues.values()
+            for problem in half_life_problems(queue.annotations, is_top=len(self.paths[queue.name]) == 1)
+        )
         root = session.queues.get(ROOT)
         common = arguments.decay if root is None else self._decay(root, arguments.decay)
         decays = {name: self._decay(path[0], common) for name, path in self.paths.items()}
@@ -111,12 +115,9 @@ class UsageMeasure:
         total = sum(found.values())
         return {d: weight / total for d, weight in found.items() if d is not None and d < session.snapshot.size}
 
-    def _decay(self, queue: Queue, inherited: UsageDecay) -> UsageDecay:
-        half_life, problems = half_life_in(queue.annotations.get(HALF_LIFE, ""))
-        for problem in problems:
-            message = f"Queue {queue.name}: annotation {HALF_LIFE}: {problem}; it is ignored"
-            if message not in self._session.warnings:
-                self._session.warnings.append(message)
+    @staticmethod
+    def _decay(queue: Queue, inherited: UsageDecay) -> UsageDecay:
+        half_life, _ = half_life_in(queue.annotations.get(HALF_LIFE, ""))
         return inherited if half_life is None else replace(inherited, half_life=half_life)
 
     def of_queue(self, name: str) -> UsageVector:
