@@ -321,6 +321,9 @@ DEVICES = [
 ]
 
 RECLAIMING = configuration("gang", "predicates", actions=ACTIONS, arguments={"consolidate": {"reclaims": True}})
+RECLAIMING_BY_SHARES = configuration(
+    *BY_SHARES, actions="enqueue, allocate, consolidate", arguments={"consolidate": {"reclaims": True}}
+)
 TWO_HALF_FULL = [
     nodes(2, 2), running("a", name="one", queue="left"), running("b", name="two", queue="left"),
     running("a", name="three", queue="guest"), gang(1, 2),
@@ -331,6 +334,14 @@ RECLAIMED = [
     Case("one that the guarantee of its queue covers moves, beside another one that is reclaimed", TWO_HALF_FULL,
          queue("left", guarantee={"cpu": 2}), queue("guest"), conf=RECLAIMING, binds="A",
          evicts=["one-task-0", "three-task-0"]),
+    *(
+        Case(name, TWO_HALF_FULL,
+             queue("left", deserved={"cpu": 0}), queue("guest", deserved={"cpu": 0}),
+             queue("default", deserved={"cpu": deserved}), conf=RECLAIMING_BY_SHARES, binds=binds, evicts=evicts)
+        for name, deserved, binds, evicts in (
+            ("a queue reclaims up to its share", 2, "B", ["two-task-0"]), ("and nothing beyond its share", 1, "-", []),
+        )
+    ),
 ]  # fmt: skip
 
 CASES = [*DEVICES, *MOVED, *GANGS, *RULES, *GUARDED, *LIMITS, *DOMAINS, *ACROSS_ACTIONS, *RECLAIMED]
