@@ -12,7 +12,7 @@ import ctypes
 import gc
 import multiprocessing
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from statistics import median
@@ -219,7 +219,7 @@ def hostile(parameters: Parameters, runs: int) -> list[Result]:
     return results
 
 
-def measured(nodes: int, pods: int, share: float = 1.0) -> Iterator[Tenancy]:
+def measured(nodes: int, pods: int, share: float = 1.0, families: Iterable[str] = FAMILIES) -> Iterator[Tenancy]:
     with multiprocessing.get_context("spawn").Pool(1, maxtasksperchild=1) as pool:
-        for family in FAMILIES:
+        for family in families:
             yield pool.apply(measure, (family, nodes, pods, share))
