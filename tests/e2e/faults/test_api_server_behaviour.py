@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import itertools
+import re
 import subprocess
 import sys
 from collections.abc import AsyncIterator, Mapping
@@ -325,3 +326,25 @@ async def test_a_schema_must_be_structural(schema: Document, words: str, server:
         await server.client.request("POST", CRDS.path(), params={"dryRun": "All"}, body=msgspec.json.encode(definition))
     assert refused.value.status == 422
     assert words in refused.value.message
+
+
+#: An amount of a resource, and the server's error.
+AMOUNTS: Mapping[str, tuple[Any, str]] = {
+    "an integer": (2, ""),
+    "a quantity": ("1.5Gi", ""),
+    "a fraction": (1.5, "must be of type integer,string"),
+    "a boolean": (True, "must be of type integer,string"),
+    "a map": ({"cpu": 1}, "must be of type integer,string"),
+    "a word": ("much", "should match"),
+}
+
+
+@pytest.mark.parametrize(("amount", "words"), AMOUNTS.values(), ids=AMOUNTS)
+async def test_amounts_are_integers_or_quantities(amount: Any, words: str, server: Server) -> None:
+    group = {"metadata": {"generateName": "amount-"}, "spec": {"minMember": 1, "minResources": {"cpu": amount}}}
+    if not words:
+        await server.client.create(POD_GROUPS, group, namespace=server.namespace)
+        return
+    with pytest.raises(ApiError, match=re.escape(words)) as refused:
+        await server.client.create(POD_GROUPS, group, namespace=server.namespace)
+    assert refused.value.status == 422

@@ -6,7 +6,14 @@ from typing import Any
 import pytest
 
 from stromboli.kube.crds.install import crd_documents
-from stromboli.kube.objects.catalogue import BIND_REQUESTS, HYPER_NODES, NUMA_TOPOLOGIES, POD_GROUPS, QUEUES
+from stromboli.kube.objects.catalogue import (
+    BIND_REQUESTS,
+    HYPER_NODES,
+    NUMA_TOPOLOGIES,
+    POD_GROUPS,
+    QUEUES,
+    VOLCANO_JOBS,
+)
 from stromboli.kube.objects.resources import Resource
 
 DEFINITIONS = {document["metadata"]["name"]: document for document in crd_documents()}
@@ -57,6 +64,29 @@ def test_schemas_are_structural_and_every_field_is_described(name: str) -> None:
             assert part.get("description", "").endswith("."), path
         for required in part.get("required", ()):
             assert required in part["properties"], path
+
+
+@pytest.mark.parametrize("name", DEFINITIONS)
+def test_no_field_has_alternative_schemas(name: str) -> None:
+    """The server makes validators of each alternative again for each value of each write."""
+    schema = DEFINITIONS[name]["spec"]["versions"][0]["schema"]["openAPIV3Schema"]
+    assert [path for path, part, _ in walk(schema, name, True) if {"anyOf", "oneOf", "allOf"} & part.keys()] == []
+
+
+#: Maps that one field manager writes as a whole: the server records and compares one owner instead of one per entry.
+OWNED_AS_A_WHOLE: list[tuple[Resource[Any], str, list[str]]] = [
+    (POD_GROUPS, "spec", ["minResources", "minTaskMember"]),
+    (VOLCANO_JOBS, "status", ["controlledResources", "state", "taskStatusCount"]),
+]
+
+
+@pytest.mark.parametrize(
+    ("resource", "part", "fields"), OWNED_AS_A_WHOLE, ids=[case[0].kind for case in OWNED_AS_A_WHOLE]
+)
+def test_maps_of_one_writer_are_atomic(resource: Resource[Any], part: str, fields: list[str]) -> None:
+    properties = version(resource)["schema"]["openAPIV3Schema"]["properties"][part]["properties"]
+    atomic = [name for name, field in properties.items() if field.get("x-kubernetes-map-type") == "atomic"]
+    assert sorted(atomic) == fields
 
 
 def walk(schema: dict[str, Any], path: str, is_field: bool) -> Iterator[tuple[str, dict[str, Any], bool]]:
