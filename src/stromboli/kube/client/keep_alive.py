@@ -160,6 +160,9 @@ class KeepAliveConnection:
         self._parser = ResponseParser(max_size)
         self._unsent = memoryview(b"")
         self._is_writing = False
+        self._deadline = 0.0
+        #: Fires at the deadline of this request or an earlier one.
+        self._timer: asyncio.TimerHandle | None = None
         self.is_open = True
         self._loop.add_reader(connected, self._read)
 
@@ -173,7 +176,7 @@ class KeepAliveConnection:
     async def _respond(self, request: bytes, timeout: float) -> HttpResponse:
         self._parser = ResponseParser(self._max_size)
         future = self._response = self._loop.create_future()
-        timer = self._loop.call_later(timeout, self._fail, TimeoutError())
+        self._set_deadline(timeout)
         self._unsent = memoryview(request)
         self._write()
         try:
@@ -182,7 +185,6 @@ class KeepAliveConnection:
             self.close()
             raise
         finally:
-            timer.cancel()
             self._response = None
 
     def close(self) -> None:
@@ -190,8 +192,28 @@ class KeepAliveConnection:
             self.is_open = False
             self._loop.remove_reader(self._socket)
             self._loop.remove_writer(self._socket)
+            if self._timer is not None:
+                self._timer.cancel()
             self._socket.close()
             self._fail(ConnectionResetError("the connection was closed"))
+
+    def _set_deadline(self, timeout: float) -> None:
+        """Time the request out. Most end long before, so a timer is kept for the next request instead of cancelled."""
+        self._deadline = self._loop.time() + timeout
+        if self._timer is not None and self._timer.when() > self._deadline:
+            self._timer.cancel()
+            self._timer = None
+        if self._timer is None:
+            self._timer = self._loop.call_at(self._deadline, self._check_deadline)
+
+    def _check_deadline(self) -> None:
+        self._timer = None
+        if self._response is None:
+            return
+        if self._loop.time() >= self._deadline:
+            self._fail(TimeoutError())
+        else:
+            self._timer = self._loop.call_at(self._deadline, self._check_deadline)
 
     def _fail(self, error: Exception) -> None:
         if self._response is not None and not self._response.done():

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import socket
 from collections.abc import AsyncIterator, Callable
 
 import pytest
@@ -12,7 +13,7 @@ from stromboli.kube.client.api_errors import RequestFailed, Unreachable
 from stromboli.kube.client.client import Client
 from stromboli.kube.client.config.connection import Connection
 from stromboli.kube.client.connection_pool import ConnectionPool
-from stromboli.kube.client.keep_alive import HttpResponse, MalformedResponse, ResponseParser
+from stromboli.kube.client.keep_alive import HttpResponse, KeepAliveConnection, MalformedResponse, ResponseParser
 
 LIMIT = 1 << 20
 OK = b"HTTP/1.1 200 OK\r\n"
@@ -212,6 +213,36 @@ async def test_data_after_the_response_closes_the_connection() -> None:
         await client.bind("d", "a", "u", "n1")
         await client.bind("d", "b", "u", "n1")
     assert server.connections == 2
+
+
+@contextlib.asynccontextmanager
+async def pair() -> AsyncIterator[tuple[socket.socket, KeepAliveConnection]]:
+    """The server's end of a connection, and the client's."""
+    server, client = socket.socketpair()
+    client.setblocking(False)
+    connection = KeepAliveConnection(client, LIMIT)
+    yield server, connection
+    connection.close()
+    server.close()
+
+
+async def test_request_times_out_although_the_one_before_had_more_time() -> None:
+    async with pair() as (server, connection):
+        server.sendall(CREATED)
+        await connection.exchange(b"first", 60.0)
+        with pytest.raises(TimeoutError):
+            await connection.exchange(b"second", 0.01)
+        assert not connection.is_open
+
+
+async def test_request_outlives_the_deadline_of_the_one_before() -> None:
+    async with pair() as (server, connection):
+        server.sendall(CREATED)
+        await connection.exchange(b"first", 0.01)
+        asyncio.get_running_loop().call_later(0.03, server.sendall, CREATED)
+        assert (await connection.exchange(b"second", 60.0)).status == 201
+        with pytest.raises(TimeoutError):
+            await connection.exchange(b"third", 0.01)
 
 
 async def test_large_body_is_sent_whole() -> None:
