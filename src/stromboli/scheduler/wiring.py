@@ -97,7 +97,7 @@ class Components:
             seed=options.seed, default_queue=options.default_queue, node_selector=options.node_selector,
             shard=options.shard.choice if options.shard else None,
         )  # fmt: skip
-        self.default_queues = DefaultQueues(self.client, self.cluster.queues, options.default_queue, self.is_leader)
+        self.default_queues = DefaultQueues(self.client, self.cluster, options.default_queue, self.is_leader)
         self.changes = ChangeHandler(self)
         self.ingest = Ingest(self.cluster, self.changes.object_changed, self.changes.object_rejected, self.clock)
         self.watches = Watches(self.client, self.ingest, program.config_maps)

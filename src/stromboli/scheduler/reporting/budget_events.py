@@ -9,17 +9,17 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from stromboli.cluster.objects.queues import Queues
 from stromboli.core.model.usage.budgets import BudgetState
 from stromboli.scheduler.reporting.announcer import EventAnnouncer
 
 if TYPE_CHECKING:
+    from stromboli.cluster.state.cluster import Cluster
     from stromboli.history.writer import HistoryWriter
 
 
 class BudgetEvents:
-    def __init__(self, queues: Queues, announcer: EventAnnouncer) -> None:
-        self._queues = queues
+    def __init__(self, cluster: Cluster, announcer: EventAnnouncer) -> None:
+        self._cluster = cluster
         self._announcer = announcer
         #: Records what is announced; None without a history.
         self.history: HistoryWriter | None = None
@@ -48,6 +48,6 @@ class BudgetEvents:
             self._announce(state)
 
     def _announce(self, state: BudgetState) -> None:
-        queue = self._queues.find(state.queue)
+        queue = self._cluster.queues.find(state.queue)
         if queue is not None:
             self._announcer.budget_threshold(queue, f"{state.warning} % of a budget are used: {state}")

@@ -86,7 +86,7 @@ class StatusReporter:
         self._warnings = WarningLog(clock)
         #: The cut guarantees of queues, as last reported.
         self._reduced_guarantees: dict[str, str] = {}
-        self.budget_events = BudgetEvents(cluster.queues, announcer)
+        self.budget_events = BudgetEvents(cluster, announcer)
 
     def report(self, session: Session) -> None:
         """Report everything that this cycle has found."""
