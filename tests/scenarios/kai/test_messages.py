@@ -33,14 +33,17 @@ def test_protected_job_is_named_as_the_reason() -> None:
     assert found["non-preemptable-job"] == "PodGroup default/old is non-preemptable"
 
 
-@pytest.mark.parametrize("weight", ["-1", "heavy", "nan", "1e9", "", "=1", "cpu=", "cpu=1,", "1,cpu=-1"])
+@pytest.mark.parametrize(
+    "weight",
+    ["-1", "heavy", "nan", "1e9", "", "=1", "cpu=", "cpu=1,", "1,cpu=-1", "cpu==1", "1,2", "cpu=1,cpu=2", "9" * 99],
+)
 def test_invalid_weight_is_a_warning_and_spec_weight_counts(weight: str) -> None:
     odd = queue("left", 0)
     odd["metadata"]["annotations"][WEIGHT] = weight
     situation = Situation("", nodes("a4"), odd, queue("right", 0), job("new", "left"), ends="")
     expected = (
         f"Queue left: annotation {WEIGHT}: expected a number from 0 to 1000000, or such numbers by resource, as in "
-        f"nvidia.com/gpu=3,cpu=1, got {weight!r}; spec.weight 1 counts"
+        f"nvidia.com/gpu=3,cpu=1, got {weight[:64]!r}; spec.weight 1 counts"
     )
     assert situation.plan_of(situation.manifests).warnings == [expected]
 

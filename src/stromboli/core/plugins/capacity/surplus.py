@@ -219,14 +219,15 @@ def _amounts_of_unready_nodes(session: Session) -> Amounts:
 
 def _parse_weights(text: str) -> dict[str, int] | None:
     """Return weights by resource, with an empty name for all others; None if the text is invalid."""
-    weights = {}
+    weights = dict[str, int]()
     for part in text.split(","):
-        name, is_named, number = part.rpartition("=")
+        named, is_named, number = part.rpartition("=")
+        name = named.strip()
         try:
             weight = float(number)
         except ValueError:
             return None
-        if not 0 <= weight <= _MAX_WEIGHT or (is_named and not name.strip()):
+        if not 0 <= weight <= _MAX_WEIGHT or (is_named and not name) or "=" in name or name in weights:
             return None
-        weights[name.strip()] = round(weight * _WEIGHT_UNIT)
+        weights[name] = round(weight * _WEIGHT_UNIT)
     return weights
