@@ -69,6 +69,7 @@ function Budgets({ data, only }: { data: QueueUsages; only: string }) {
         label="Budgets"
         rows={rows}
         keyOf={(each) => `${each.queue} ${each.resource} ${each.user}/${each.namespace}`}
+        empty="No budget that you may read."
         columns={[
           ...(only ? [] : [{ title: "Queue", cell: (each: BudgetUsage) => <QueueLink queue={each.queue} /> }]),
           { title: "Of", cell: (each) => <Name>{holder(each)}</Name> },

@@ -67,6 +67,16 @@ def test_cycles_of_several_schedulers_have_their_names(visitor: Visitor, second:
     visitor.check_quiet()
 
 
+def test_hidden_budgets_alone_are_counted_without_an_empty_table(visitor: Visitor) -> None:
+    usage = {"instance": "one", "since": 0.0, "until": 1.0, "queues": [], "budgets": [], "hiddenBudgets": 2}
+    visitor.page.route("**/api/queue-usage?*", lambda route: route.fulfill(json=usage))
+    visitor.log_in("/queues")
+    visitor.sees("No budget that you may read.")
+    visitor.sees("And 2 budgets of users or namespaces that you may not read.")
+    assert visitor.page.get_by_role("group", name="Budgets").count() == 0
+    visitor.check_quiet()
+
+
 def test_filters_are_links_and_the_back_button_returns(visitor: Visitor) -> None:
     visitor.log_in("/jobs?search=train")
     rows = visitor.page.get_by_role("table", name="Jobs").locator(".body .row")
