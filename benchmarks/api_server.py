@@ -48,6 +48,8 @@ class Run:
     """One contender in one run: its rate, and its processor time until the last binding and afterwards."""
 
     pods_per_second: float
+    #: The time of all processes, with the server and its store, from the first binding to the last.
+    processor_seconds_of_all: float
     processor_seconds: float
     processor_seconds_after: float
     peak_mebibytes: float
@@ -80,16 +82,20 @@ def summary(measured: dict[str, list[Run]], pods: int) -> dict[str, Any]:
     """Median and spread of every contender, and the median of the ratios within one run."""
     more: dict[str, Any] = {name: _spread(made, pods) for name, made in measured.items()}
     for key, other in (("part_of_raw", RAW), ("times_kube_scheduler", KUBE_SCHEDULER)):
-        pairs = zip(measured[STROMBOLI], measured[other], strict=True)
+        pairs = list(zip(measured[STROMBOLI], measured[other], strict=True))
         ratios = [ours.pods_per_second / theirs.pods_per_second for ours, theirs in pairs]
         more[key] = statistics.median(ratios)
         more[f"{key}_spread"] = [min(ratios), max(ratios)]
+        more[f"{key}_by_processor_time"] = statistics.median(
+            theirs.processor_seconds_of_all / ours.processor_seconds_of_all for ours, theirs in pairs
+        )
     return more
 
 
 def _spread(made: list[Run], pods: int) -> dict[str, Any]:
     rates = [each.pods_per_second for each in made]
     total = statistics.median(each.processor_seconds_after for each in made)
+    of_all = statistics.median(each.processor_seconds_of_all for each in made)
     return {
         "median": statistics.median(rates),
         "min": min(rates),
@@ -97,6 +103,7 @@ def _spread(made: list[Run], pods: int) -> dict[str, Any]:
         "processor_seconds": statistics.median(each.processor_seconds for each in made),
         "processor_seconds_after": total,
         "processor_milliseconds_per_pod": 1000 * total / pods,
+        "processor_milliseconds_of_all_per_pod": 1000 * of_all / pods,
         "runs": [asdict(each) for each in made],
     }
 
@@ -134,30 +141,35 @@ async def _raw(client: Client, namespace: str, pods: int, nodes: list[str]) -> R
     """Bindings only, with as many concurrent requests as a scheduler has."""
     created = (await client.list(PODS, namespace=namespace)).items
     async with watched(client, namespace) as times:
-        began = time.process_time()
+        began, counting = time.process_time(), asyncio.ensure_future(until_all(times, pods))
         await at_once(
             client.bind(namespace, pod.metadata.name, pod.metadata.uid, nodes[number % len(nodes)])
             for number, pod in enumerate(created)
         )
-        await until_all(times, pods)
+        of_all = await counting
         spent = time.process_time() - began
-    return Run(rate(times), spent, spent, peak(os.getpid()))
+    return Run(rate(times), of_all, spent, spent, peak(os.getpid()))
 
 
 async def _scheduled(plane: ControlPlane, client: Client, namespace: str, name: str, pods: int) -> Run:
     """A scheduler binds pods that existed before it."""
     async with watched(client, namespace) as times:
         with _process(name, plane) as process:
-            await until_all(times, pods)
+            of_all = await until_all(times, pods)
             spent, most = processor_seconds(process.pid), peak(process.pid)
             await asyncio.sleep(_QUIET)
-            return Run(rate(times), spent, processor_seconds(process.pid), most)
+            return Run(rate(times), of_all, spent, processor_seconds(process.pid), most)
 
 
-async def until_all(times: list[float], pods: int) -> None:
+async def until_all(times: list[float], pods: int) -> float:
+    """Wait for the last binding; return the processor time of all processes since the first."""
+    first = None
     async with asyncio.timeout(LONGEST):
         while len(times) < pods:
-            await asyncio.sleep(0.05)
+            if first is None and times:
+                first = used_by_all()
+            await asyncio.sleep(0.02)
+    return 0.0 if first is None else used_by_all() - first
 
 
 def rate(times: list[float]) -> float:
@@ -227,6 +239,12 @@ def processor_seconds(process: int) -> float:
     """User and system time of a process so far."""
     fields = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()
     return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
+def used_by_all() -> float:
+    """Processor time of this process and of its child processes so far."""
+    children = Path(f"/proc/self/task/{os.getpid()}/children").read_text().split()
+    return time.process_time() + sum(processor_seconds(int(each)) for each in children)
 
 
 async def _submit(client: Client, namespace: str, scheduler: str, pods: int) -> None:

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import os
 import statistics
 import subprocess
 import sys
@@ -21,7 +20,7 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from benchmarks.api_server import peak, processor_seconds
+from benchmarks.api_server import peak, processor_seconds, used_by_all
 from benchmarks.local_cluster import Parameters, at_once
 from benchmarks.measurement import Result, finished
 from stromboli.kube.client.client import Client
@@ -104,17 +103,11 @@ async def _raw(client: Client, jobs: int, namespace: str) -> tuple[float, float]
     """Seconds of a client that only creates the pods, and processor time of all processes."""
     await client.create(NAMESPACES, {"metadata": {"name": namespace}})
     pods = [pod for number in range(jobs) for pod in _pods(number)]
-    used, began = _used_by_all(), time.perf_counter()
+    used, began = used_by_all(), time.perf_counter()
     await at_once(client.create(PODS, pod, namespace=namespace) for pod in pods)
-    seconds, used = time.perf_counter() - began, _used_by_all() - used
+    seconds, used = time.perf_counter() - began, used_by_all() - used
     await _clear(client, namespace)
     return seconds, used
-
-
-def _used_by_all() -> float:
-    """Processor time of this process and of its child processes so far."""
-    children = Path(f"/proc/self/task/{os.getpid()}/children").read_text().split()
-    return time.process_time() + sum(processor_seconds(int(each)) for each in children)
 
 
 async def _controlled(plane: ControlPlane, client: Client, jobs: int, namespace: str) -> Run:
@@ -123,9 +116,9 @@ async def _controlled(plane: ControlPlane, client: Client, jobs: int, namespace:
     with _controller(plane) as process:
         async with _admission(client):
             await _submit(client, 1, f"{_FIRST}-{namespace}")
-            used, all_used, began = processor_seconds(process.pid), _used_by_all(), time.perf_counter()
+            used, all_used, began = processor_seconds(process.pid), used_by_all(), time.perf_counter()
             await _submit(client, jobs, namespace)
-            seconds, all_used = time.perf_counter() - began, _used_by_all() - all_used
+            seconds, all_used = time.perf_counter() - began, used_by_all() - all_used
             run = Run(seconds, peak(process.pid), processor_seconds(process.pid) - used, all_used)
     await _clear(client, namespace)
     return run
