@@ -183,7 +183,7 @@ async def test_clients_that_never_finish_delay_no_other(console: ConsoleServer, 
     )
     writers += [(await _raw(console, body))[1] for _ in range(20)]
     try:
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(30):
             assert (await root.get("/api/overview"))["waiting"] == 2
     finally:
         await _abort(writers)
@@ -205,7 +205,7 @@ async def test_stream_begins_with_hello_and_the_table_that_differs(console: Cons
     reader, writer = await _raw(console, head)
     received = b""
     with contextlib.suppress(asyncio.IncompleteReadError):
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(30):
             while b"event: jobs" not in received and b"event: resync" not in received:
                 received += await reader.readuntil(b"\n\n")
     await _abort([writer])

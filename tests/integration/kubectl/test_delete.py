@@ -30,7 +30,7 @@ def test_bound_pod_is_deleted_by_its_kubelet(kubectl: Kubectl) -> None:
     path = bound_pod(kubectl, "p", "n-unmanaged")
     kubectl("delete", "pod", "p", "--wait=false")
     assert kubectl.rows("get", "pod", "p")[0][2] == "Terminating"
-    with kubectl.running("wait", "--for=delete", "pod/p", "--timeout=15s") as waiting:
+    with kubectl.running("wait", "--for=delete", "pod/p", "--timeout=40s") as waiting:
         kubectl.cluster.remove(path)
         printed, _ = waiting.communicate()
     assert (waiting.returncode, printed.strip() in ("pod/p condition met", "")) == (0, True)
@@ -66,7 +66,7 @@ def test_wait(kubectl: Kubectl) -> None:
     assert kubectl("wait", "--for=condition=Ready", "pod/p") == "pod/p condition met"
     assert kubectl("wait", "--for=jsonpath={.status.phase}=Running", "pod/p") == "pod/p condition met"
     assert "timed out" in kubectl.refusal("wait", "--for=condition=Gone", "pod/p", "--timeout=500ms")
-    with kubectl.running("wait", "--for=jsonpath={.status.phase}=Succeeded", "pod/p", "--timeout=15s") as waiting:
+    with kubectl.running("wait", "--for=jsonpath={.status.phase}=Succeeded", "pod/p", "--timeout=40s") as waiting:
         kubectl.cluster.merge(f"{path}/status", {"status": {"phase": "Succeeded"}})
         printed, _ = waiting.communicate()
     assert printed.strip() == "pod/p condition met"
@@ -89,8 +89,8 @@ def test_disruption_budget_blocks_eviction(kubectl: Kubectl) -> None:
 def test_drain(kubectl: Kubectl) -> None:
     kubectl.given(node("n-drain"))
     path = bound_pod(kubectl, "p", "n-drain")
-    with kubectl.running("drain", "n-drain", "--force", "--timeout=15s") as draining:
-        kubectl("wait", "--for=condition=DisruptionTarget", "pod/p", "--timeout=15s")
+    with kubectl.running("drain", "n-drain", "--force", "--timeout=40s") as draining:
+        kubectl("wait", "--for=condition=DisruptionTarget", "pod/p", "--timeout=40s")
         kubectl.cluster.remove(path)
         printed, _ = draining.communicate()
     assert printed.splitlines()[-1] == "node/n-drain drained"

@@ -276,16 +276,16 @@ async def test_kubectl_commands(world: World) -> None:
     await world.kubectl("create", "deployment", "web", "--image=web", "--replicas=2")
     patch = '{"spec":{"template":{"spec":{"schedulerName":"volcano"}}}}'
     await world.kubectl("patch", "deployment", "web", "--patch", patch)
-    assert "successfully rolled out" in await world.kubectl("rollout", "status", "deployment/web", "--timeout=8s")
+    assert "successfully rolled out" in await world.kubectl("rollout", "status", "deployment/web", "--timeout=25s")
     assert await world.kubectl("scale", "deployment/web", "--replicas=4") == "deployment.apps/web scaled\n"
     await world.kubectl("set", "image", "deployment/web", "web=web:2")
-    assert "successfully rolled out" in await world.kubectl("rollout", "status", "deployment/web", "--timeout=8s")
+    assert "successfully rolled out" in await world.kubectl("rollout", "status", "deployment/web", "--timeout=25s")
     await world.kubectl("rollout", "undo", "deployment/web")
-    await world.kubectl("rollout", "status", "deployment/web", "--timeout=8s")
+    await world.kubectl("rollout", "status", "deployment/web", "--timeout=25s")
     assert {(pod.spec.containers or [])[0].image for pod in await until_running(world, 4)} == {"web"}
     assert await world.kubectl("create", "job", "hello", "--image=busybox", "--", "true") == "job.batch/hello created\n"
     await create_job(world, completions=2)
-    await world.kubectl("wait", "--for=condition=complete", "job/train", "--timeout=8s")
+    await world.kubectl("wait", "--for=condition=complete", "job/train", "--timeout=25s")
     table = await world.kubectl("get", "jobs", "--no-headers")
     assert [line.split()[:3] for line in table.splitlines()] == [
         ["hello", "Running", "0/1"],

@@ -114,10 +114,10 @@ def test_a_long_thought_is_no_illness(endpoints: Endpoints) -> None:
         target=lambda: answered.append(ask(endpoints.addresses["health"], "/healthz")[0].status), daemon=True
     )
     probe.start()
-    deadline = time.monotonic() + 5
+    deadline = time.monotonic() + 30
     while not answered and time.monotonic() < deadline:
         sum(range(10_000))
-    probe.join(5)
+    probe.join(30)
     assert answered == [200]
 
 

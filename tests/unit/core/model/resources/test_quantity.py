@@ -124,7 +124,7 @@ def test_invalid_text_is_rejected_with_a_message(text: str | float, words: str) 
 def test_hostile_text_costs_no_time(text: str | int) -> None:
     start = time.process_time()
     assert len(verdict(text)) < 200
-    assert time.process_time() - start < 0.05
+    assert time.process_time() - start < 0.5
 
 
 def test_the_limit_itself_is_accepted() -> None:
