@@ -56,7 +56,9 @@ def level_crowd(draw: st.DrawFn) -> list[KubeObject]:
 
 @st.composite
 def networks(draw: st.DrawFn) -> list[KubeObject]:
-    """Draw a cluster with racks, some of which overlap, and blocks of some of them; some nodes are in none."""
+    """Draw a cluster with racks, some of which overlap, and blocks of some of them; some nodes are in none, and on some
+    more is used than there is.
+    """
     world = draw(st.one_of(crowded(), level_crowd()))
     nodes = [entry.metadata.name for entry in world if isinstance(entry, kube.KubeNode)]
     racks: list[str] = []
@@ -67,6 +69,9 @@ def networks(draw: st.DrawFn) -> list[KubeObject]:
         if inside:
             racks.append(f"rack-{number}")
             world.append(domain(racks[-1], 1, "Node", inside))
+    for number, name in enumerate(draw(st.lists(st.sampled_from(nodes), max_size=2, unique=True))):
+        spec = objects.template({"cpu": draw(st.sampled_from(["1", "10", "30"]))}, node_name=name)
+        world.append(objects.pod(f"beyond-{number}", spec, phase="Running"))
     cut = draw(st.integers(0, len(racks)))
     for number, part in enumerate((racks[:cut], racks[cut:])):
         if part and draw(st.sampled_from((True, False))):

@@ -50,7 +50,6 @@ INTERNAL = {
     "model.reasons": "the titles of codes; authors pass a short form of their own, or none",
     "model.tasks.pod_terms": "counts of pods by term are laid out for predicates and nodeorder",
     "model.topology.label_domains": "counts of pods by domain are laid out for predicates and nodeorder",
-    "model.topology.sites": "nodes in the same domains, which network-topology-aware scores as one",
     "model.topology.topology_spread": "topology spread constraints are the rule of predicates and nodeorder",
     "model.usage": "past usage and its weighting are the rule of fairshare, and budgets that of budget",
     "model.volumes": "volumes are bound by predicates and the binder together",

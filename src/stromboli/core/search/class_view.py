@@ -19,7 +19,7 @@ from stromboli.core.model.reasons import Reason
 from stromboli.core.model.tasks.task_class import TaskClass
 from stromboli.core.search.fixed_filters import AVOIDED_NODES, SHARD_FILTER
 from stromboli.core.search.lookahead import Lookahead
-from stromboli.core.search.node_rules import Locality, NodeFilter, NodeScorer, SiteScorer
+from stromboli.core.search.node_rules import Locality, NodeFilter, NodeScorer, SiteScorer, SiteScores
 from stromboli.core.search.placements_ahead import PlacementsAhead
 from stromboli.core.search.ranking import Ranking, ranking_of
 from stromboli.core.search.row_scores import RowScores
@@ -63,7 +63,8 @@ class ClassView:
     __slots__ = (
         "_is_steady", "_most_changed", "_program", "_row_scores", "_static", "ahead", "capacity", "capacity_at",
         "cluster_filters", "cluster_scorers", "fresh", "is_local", "ledger", "lookahead", "possible", "ranking",
-        "reaches_over_cluster", "refusal", "request", "row_filters", "row_scorers", "site_scorer", "task_class",
+        "reaches_over_cluster", "refusal", "request", "row_filters", "row_scorers", "site_scorer", "site_scores",
+        "task_class",
     )  # fmt: skip
 
     def __init__(self, task_class: TaskClass, program: Program, ledger: Ledger) -> None:
@@ -90,6 +91,8 @@ class ClassView:
         self._is_steady: bool | None = None
         #: The only rule that depends on other nodes, if it is by site.
         self.site_scorer = _only_site_scorer(self.cluster_filters, self.cluster_scorers)
+        #: Its scores, once a task of the class was placed by site.
+        self.site_scores: SiteScores | None = None
         self.ranking: Ranking | None = None
         #: Scores of further copies, once some were placed inside a domain.
         self.lookahead: Lookahead | None = None

@@ -110,19 +110,22 @@ class NodeScorer(ABC):
 
 
 class SiteScores(Protocol):
-    """Scores by site, for copies of one class that are placed in one step."""
+    """Scores by site, for copies of one class that are placed in one step. They belong to the view of the class."""
 
     @property
     def sites(self) -> Sites: ...
 
     def now(self) -> Vector:
-        """Return the score of each site."""
+        """Start a step, in which no copies are placed yet: return the score of each site. Read-only."""
+
+    def of_one(self, site: int, copies: int) -> float:
+        """Return the score of a site after `copies` more in it."""
 
     def with_copies(self, site: int, copies: int) -> Vector:
         """Return the scores of the sites near `site`, by site and number j < copies, after j more copies in `site`."""
 
     def only_grows(self, site: int, copies: int) -> bool:
-        """Report whether copies in a site never lower its score, and change that of no other site."""
+        """Report whether copies in a site never lower its score, and raise that of no other site by more."""
 
     def add(self, site: int, copies: int) -> None:
         """Count copies in a site as placed."""
@@ -136,5 +139,9 @@ class SiteScorer(NodeScorer):
     locality = Locality.CLUSTER
 
     @abstractmethod
-    def by_site(self, task: Task) -> SiteScores | None:
-        """Return the current scores for a task; None if they are not by site."""
+    def is_by_site(self, task: Task) -> bool:
+        """Report whether the scores for a task are by site."""
+
+    @abstractmethod
+    def by_site(self, task_class: TaskClass) -> SiteScores:
+        """Return the scores for such tasks of a class, with the changes of the cycle so far and later ones."""

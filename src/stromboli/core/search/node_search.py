@@ -121,7 +121,7 @@ class NodeSearch:
 
     def _is_local_now(self, view: ClassView) -> bool:
         """Report whether the search may ignore that rules depend on other nodes."""
-        return self._last is None and not self._best_node and view.is_neutral
+        return self._last is None and not self._best_node and view.site_scorer is None and view.is_neutral
 
     def takes_many(self, view: ClassView, wanted: int) -> bool:
         """Report whether nodes for so many tasks of a possible class are found in one step, and may exist."""
@@ -154,7 +154,12 @@ class NodeSearch:
 
     def _scores_by_site(self, view: ClassView, task: Task) -> SiteScores | None:
         """Return the scores by site if nothing else depends on other nodes."""
-        return view.site_scorer.by_site(task) if view.site_scorer and not self._best_node else None
+        scorer = view.site_scorer
+        if scorer is None or self._best_node or not scorer.is_by_site(task):
+            return None
+        if view.site_scores is None:
+            view.site_scores = scorer.by_site(view.task_class)
+        return view.site_scores
 
     def settle(self, task_class: TaskClass, rows: list[int]) -> None:
         """Mark the rows that `find_nodes` returned as taken."""

@@ -9,14 +9,12 @@ import numpy as np
 from stromboli.core.config.arguments import Argument, Arguments, PrefixArgument
 from stromboli.core.model.ledger.ledger import Ledger
 from stromboli.core.model.nodes.amounts import Amount
-from stromboli.core.model.nodes.table import Index, Mask, Vector
+from stromboli.core.model.nodes.table import Mask, Vector
 from stromboli.core.model.resources.resources import Request, ResourceAxis
 from stromboli.core.model.tasks.task import Task
 from stromboli.core.model.topology.hypernodes import HyperNodeTree
 from stromboli.core.topology.domain_capacity import numbers_of
 from stromboli.core.topology.domain_sums import DomainSums, IdleAmounts
-
-_ONE_COPY: Index = np.array(1, dtype=np.int64)
 
 
 class DomainAmounts:
@@ -70,50 +68,39 @@ class DomainPacking:
         weights: Mapping[str, int],
         amounts: DomainAmounts,
     ) -> None:
-        self._places = np.arange(len(tree.hyper_nodes))
+        self._domains = len(tree.hyper_nodes)
         self._amounts = amounts
         found = ((axis.find(name), weight) for name, weight in weights.items())
-        self._weights = {dimension: weight for dimension, weight in found if dimension is not None and weight > 0}
+        #: The weight of each resource that counts.
+        self.weights: Mapping[int, int] = {d: weight for d, weight in found if d is not None and weight > 0}
         rows = ledger.all_rows
-        self._capacity = {dimension: tree.sums(rows.allocatable(dimension)) for dimension in self._weights}
+        self._capacity = {dimension: tree.sums(rows.allocatable(dimension)) for dimension in self.weights}
         self._divisors = {dimension: np.maximum(capacity, 1) for dimension, capacity in self._capacity.items()}
 
-    def scores(self, request: Request, copies: Index = _ONE_COPY, places: Index | None = None) -> Vector:
+    def scores(self, request: Request) -> Vector:
         """Return for each domain the weighted mean of the used fractions with this much more; 0 where that exceeds the
         domain, and where no weighted resource is requested.
-
-        `places` selects domains, `copies` is how often the request is added to them; both have the shape of the result.
         """
         total, weights, exceeded = None, 0, list[Mask]()
         for dimension, amount in request:
-            weight = self._weights.get(dimension)
+            weight = self.weights.get(dimension)
             if weight is not None:
-                fractions = self._fractions(dimension, amount * copies, places, exceeded)
+                fractions = self._fractions(dimension, amount, exceeded)
                 total = fractions if total is None else np.add(total, fractions, out=total)
                 weights += weight
         if total is None:
-            return np.zeros(np.broadcast(self._places if places is None else places, copies).shape)
+            return np.zeros(self._domains)
         total /= weights
         for mask in exceeded:
             np.putmask(total, mask, 0.0)
         return total
 
-    def has_idle(self, request: Request, place: int, copies: int) -> bool:
-        """Report whether a domain has the weighted resources of so many copies: its score grows with each of them."""
-        idle = self._amounts.idle
-        return all(
-            idle(dimension)[place] >= amount * copies for dimension, amount in request if dimension in self._weights
-        )
-
-    def _fractions(self, dimension: int, more: Index, places: Index | None, exceeded: list[Mask]) -> Vector:
+    def _fractions(self, dimension: int, more: int, exceeded: list[Mask]) -> Vector:
         """Return the weighted used fractions of one resource with this much more; note the domains it exceeds."""
-        capacity, idle, divisors = self._capacity[dimension], self._amounts.idle(dimension), self._divisors[dimension]
-        if places is not None:
-            capacity, idle, divisors = capacity[places], idle[places], divisors[places]
-        left = idle - more
+        left = self._amounts.idle(dimension) - more
         exceeded.append(left < 0)
-        used, weight = capacity - left, self._weights[dimension]
-        return (used if weight == 1 else weight * used) / divisors
+        used, weight = self._capacity[dimension] - left, self.weights[dimension]
+        return (used if weight == 1 else weight * used) / self._divisors[dimension]
 
 
 def sum_of(tasks: Iterable[Task]) -> Request:

@@ -28,7 +28,7 @@ from stromboli.core.plugins.network_topology_aware.packing import (
     weights_of,
 )
 from stromboli.core.plugins.network_topology_aware.previous_domains import PreviousDomainFirst
-from stromboli.core.plugins.network_topology_aware.site_packing import SitePacking, SitePackingScorer
+from stromboli.core.plugins.network_topology_aware.site_packing import SitePacking, SitePackings, SitePackingScorer
 from stromboli.core.search.node_rules import Locality, NodeScorer
 from stromboli.core.session.session import Session
 from stromboli.core.topology.domain_group import DomainGroup, DomainScores
@@ -138,7 +138,7 @@ class NetworkTopologyAware(Plugin):
         self._top = _HIGHEST * arguments.weight
         self._weights = weights_of(arguments)
         self._near = DomainDistance(self._top, self._score_near_members)
-        self._normal = SitePackingScorer(self._pack_by_site)
+        self._normal = SitePackingScorer(self._is_packed_by_site, self._pack_by_site)
         wanted = [self._near, *([self._normal] if arguments.normal_pods else [])]
         self._scorers: Sequence[NodeScorer] = wanted if self._top else ()
 
@@ -149,6 +149,8 @@ class NetworkTopologyAware(Plugin):
         weights = [self.arguments.normal_pods_fading ** (tier - 1) for tier in tiers]
         #: By tier, for jobs without a topology; empty if they get no score.
         self._tier_weights: Sequence[float] = weights if any(weights) else ()
+        #: Made when the first of them is placed.
+        self._site_packings: SitePackings | None = None
         self._own_domains: dict[str, int | None] = {}
         near, normal = self._classes() if self._networks and self._scorers else (set(), set())
         self._near.open(session, near)
@@ -164,7 +166,7 @@ class NetworkTopologyAware(Plugin):
             if not job.pending_count or (constraints and not job.ready_count):
                 continue
             classes = near if constraints else normal
-            classes.update(task.task_class.number for task in job.tasks.values())
+            classes.update(task_class.number for task_class in job.classes)
         return near, normal
 
     def node_scorers(self) -> Sequence[NodeScorer]:
@@ -233,10 +235,15 @@ class NetworkTopologyAware(Plugin):
         np.add.at(by_domain, network.tree.lowest, self._members_on_nodes(members))
         return near_previous_domain(network.tree, own_domain, by_domain, len(members))
 
-    def _pack_by_site(self, task: Task) -> SitePacking | None:
+    def _is_packed_by_site(self, task: Task) -> bool:
+        spec = self._session.jobs[task.job].spec
+        return bool(self._tier_weights) and not (spec.topology or spec.policies)
+
+    def _pack_by_site(self, task_class: TaskClass) -> SitePacking:
         """Score sites for jobs without a topology: prefer fuller domains; lower tiers weigh more."""
-        job = self._session.jobs[task.job]
-        if job.spec.topology or job.spec.policies or not self._tier_weights:
-            return None
-        network = self._networks.of_hyper_nodes
-        return SitePacking(network.packing, network.tree.sites, task.task_class.request, self._tier_weights, self._top)
+        if self._site_packings is None:
+            network = self._networks.of_hyper_nodes
+            self._site_packings = SitePackings(
+                network.tree, self._session.ledger, network.packing.weights, self._tier_weights, self._top
+            )
+        return self._site_packings.of(task_class.request)
