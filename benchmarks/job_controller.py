@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import re
 import statistics
 import subprocess
 import sys
@@ -23,6 +24,7 @@ import msgspec
 from benchmarks.api_server import peak, processor_seconds, used_by_all
 from benchmarks.local_cluster import Parameters, at_once
 from benchmarks.measurement import Result, finished
+from stromboli.kube.client.api_errors import ApiError
 from stromboli.kube.client.client import Client
 from stromboli.kube.client.config.kubeconfig import load_kubeconfig
 from stromboli.kube.crds.install import install_crds
@@ -56,8 +58,18 @@ class Run(NamedTuple):
     processor_seconds: float
     #: Processor time of all processes: this one, the controller and the server.
     processor_seconds_of_all: float
-    #: Seconds of the client that only creates pods, and processor time of all processes.
-    raw: tuple[float, float] = (0.0, 0.0)
+    #: Bytes that the server allocated: unlike times, the same on a busy machine. 0 for the local server.
+    allocated: float
+    #: The client that only creates pods.
+    raw: RawRun
+
+
+class RawRun(NamedTuple):
+    """Seconds of a client that only creates the pods, processor time of all processes, and allocated bytes."""
+
+    seconds: float
+    processor_seconds_of_all: float
+    allocated: float
 
 
 def embedded(parameters: Parameters, runs: int) -> list[Result]:
@@ -80,46 +92,60 @@ async def _measure(name: str, plane: ControlPlane, parameters: Parameters, runs:
         await install_crds(client)
         for number in range(runs):
             raw = await _raw(client, jobs, f"raw-{number}")
-            made.append((await _controlled(plane, client, jobs, f"jobs-{number}"))._replace(raw=raw))
+            made.append(await _controlled(plane, client, jobs, f"jobs-{number}", raw))
     seconds = statistics.median(each.seconds for each in made)
     processor = statistics.median(each.processor_seconds for each in made)
     result = Result(name, parameters, seconds, pods, pods / seconds, {"created": seconds})
     result.runs = [each.seconds for each in made]
     result.more = {
-        "raw_pods_per_second": pods / statistics.median(each.raw[0] for each in made),
-        "part_of_raw": statistics.median(each.raw[0] / each.seconds for each in made),
+        "raw_pods_per_second": pods / statistics.median(each.raw.seconds for each in made),
+        "part_of_raw": statistics.median(each.raw.seconds / each.seconds for each in made),
         "part_of_raw_by_processor_time": statistics.median(
-            each.raw[1] / each.processor_seconds_of_all for each in made
+            each.raw.processor_seconds_of_all / each.processor_seconds_of_all for each in made
         ),
         "controller_peak_mebibytes": max(each.peak_mebibytes for each in made),
         "controller_processor_milliseconds_per_pod": 1000 * processor / pods,
         "processor_milliseconds_per_pod": [1000 * each.processor_seconds_of_all / pods for each in made],
-        "raw_processor_milliseconds_per_pod": [1000 * each.raw[1] / pods for each in made],
+        "raw_processor_milliseconds_per_pod": [1000 * each.raw.processor_seconds_of_all / pods for each in made],
     }
+    if made[0].allocated:
+        result.more["server_kibibytes_per_pod"] = [each.allocated / 1024 / pods for each in made]
+        result.more["raw_server_kibibytes_per_pod"] = [each.raw.allocated / 1024 / pods for each in made]
     return finished(result)
 
 
-async def _raw(client: Client, jobs: int, namespace: str) -> tuple[float, float]:
-    """Seconds of a client that only creates the pods, and processor time of all processes."""
+async def _raw(client: Client, jobs: int, namespace: str) -> RawRun:
     await client.create(NAMESPACES, {"metadata": {"name": namespace}})
     pods = [pod for number in range(jobs) for pod in _pods(number)]
-    used, began = used_by_all(), time.perf_counter()
+    allocated, used, began = await _allocated(client), used_by_all(), time.perf_counter()
     await at_once(client.create(PODS, pod, namespace=namespace) for pod in pods)
-    seconds, used = time.perf_counter() - began, used_by_all() - used
+    run = RawRun(time.perf_counter() - began, used_by_all() - used, await _allocated(client) - allocated)
     await _clear(client, namespace)
-    return seconds, used
+    return run
 
 
-async def _controlled(plane: ControlPlane, client: Client, jobs: int, namespace: str) -> Run:
+async def _allocated(client: Client) -> float:
+    """Bytes that a server in Go has allocated so far."""
+    try:
+        metrics = await client.request("GET", "/metrics", accept="text/plain")
+    except ApiError:
+        return 0.0
+    found = re.search(rb"^go_memstats_alloc_bytes_total (\S+)$", metrics, re.MULTILINE)
+    return float(found[1]) if found else 0.0
+
+
+async def _controlled(plane: ControlPlane, client: Client, jobs: int, namespace: str, raw: RawRun) -> Run:
     for name in (namespace, f"{_FIRST}-{namespace}"):
         await client.create(NAMESPACES, {"metadata": {"name": name}})
     with _controller(plane) as process:
         async with _admission(client):
             await _submit(client, 1, f"{_FIRST}-{namespace}")
+            allocated = await _allocated(client)
             used, all_used, began = processor_seconds(process.pid), used_by_all(), time.perf_counter()
             await _submit(client, jobs, namespace)
             seconds, all_used = time.perf_counter() - began, used_by_all() - all_used
-            run = Run(seconds, peak(process.pid), processor_seconds(process.pid) - used, all_used)
+            used, allocated = processor_seconds(process.pid) - used, await _allocated(client) - allocated
+            run = Run(seconds, peak(process.pid), used, all_used, allocated, raw)
     await _clear(client, namespace)
     return run
 
