@@ -141,13 +141,15 @@ class Collection:
             watcher.set()
 
     def _shorten_history(self) -> None:
-        """Drop the older half when all of it is too old, or the whole too large: so every change is moved few times."""
+        """Drop the oldest quarter when all of it is too old, or the whole too large: every change is moved few times,
+        and the history lasts a third longer than it must.
+        """
         times, limits = self._times, self._limits
-        half = len(times) // 2
+        part = len(times) // 4
         if len(times) > 2 * _MAX_HISTORY:
             self.forget(self._versions[-_MAX_HISTORY])
-        elif half >= _MIN_HISTORY and (times[-1] - times[half] > limits.seconds or self._bytes > limits.bytes):
-            self.forget(self._versions[half])
+        elif 3 * part >= _MIN_HISTORY and (times[-1] - times[part] > limits.seconds or self._bytes > limits.bytes):
+            self.forget(self._versions[part])
 
     def changes_after(self, version: int) -> list[StoreChange]:
         return self._history[bisect_right(self._versions, version) :]
