@@ -127,13 +127,14 @@ class UsageMeasure:
     def of_user(self, queue: str, user: str) -> UsageVector:
         return self._usage[queue].past.user(queue, user)
 
-    def levels_of_users(self, queue: str, held: Mapping[str, Sequence[int]]) -> Sequence[float]:
-        """Return the levels of users of a queue who hold these amounts: calculated for all of them at once."""
-        used = self.fractions(queue, np.array([self.of_user(queue, user) for user in held]))
+    def levels_of_users(self, held: Mapping[tuple[str, str], Sequence[int]]) -> Sequence[float]:
+        """Return the levels of users, by queue and name, who hold these amounts: calculated for all of them at once."""
+        if not held or not self._factors:
+            return [0.0] * len(held)
+        whole = np.array([self._usage[queue].whole for queue, _ in held])
+        used = np.array([self.of_user(queue, user) for queue, user in held]) / whole
         amounts = np.array([*held.values()], dtype=np.float64)
         parts = [_PAST * weight * used[:, d] + factor * amounts[:, d] for d, weight, factor in self._factors]
-        if not parts:
-            return [0.0] * len(held)
         levels: list[float] = (np.add if self._adds_up else np.maximum).reduce(parts).tolist()
         return levels
 

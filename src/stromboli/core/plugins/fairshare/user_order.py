@@ -6,15 +6,19 @@ what start-time fair queueing calls a start tag. So no decision has to be taken 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from math import inf
 from operator import sub
 
 from stromboli.core.model.jobs.job import Job
 from stromboli.core.model.queues.queue import Queue
+from stromboli.core.model.resources.resources import Amounts
 from stromboli.core.model.usage.queue_annotations import USER_WEIGHTS, user_weights_in
 from stromboli.core.plugins.fairshare.measure import UsageMeasure
 from stromboli.core.session.session import Session
+
+#: Its priority, reversed, its age and key, which order the jobs of a user, and what it adds to the level of the user.
+_WaitingJob = tuple[int, float, str, float]
 
 
 class UserOrder:
@@ -23,42 +27,50 @@ class UserOrder:
     def __init__(self, session: Session, measure: UsageMeasure) -> None:
         #: By key of a waiting job, its place in its queue; queues of one user need none.
         self.places: dict[str, float] = {}
-        #: Returns what amounts add to the level of a user.
-        self._growth = measure.of_amounts.at
         held, nothing = session.snapshot.held_by_users, [0] * session.snapshot.size
-        for name, users in _jobs_by_user(session).items():
-            if len(users) > 1 and name in session.queues:
-                weights = user_weights(session, session.queues[name])
-                levels = measure.levels_of_users(name, {user: held.get((name, user), nothing) for user in users})
-                for (user, jobs), level in zip(users.items(), levels, strict=True):
-                    self._place(jobs, level, weights.get(user, 1.0))
+        shared = {
+            (name, user): jobs
+            for name, users in _waiting_by_user(session, nothing, measure.of_amounts.at).items()
+            if len(users) > 1 and name in session.queues
+            for user, jobs in users.items()
+        }
+        weights = {
+            name: user_weights(session, session.queues[name]) for name in dict.fromkeys(name for name, _ in shared)
+        }
+        levels = measure.levels_of_users({where: held.get(where, nothing) for where in shared})
+        for ((name, user), jobs), level in zip(shared.items(), levels, strict=True):
+            self._place(jobs, level, weights[name].get(user, 1.0))
 
-    def _place(self, jobs: Iterable[Job], level: float, weight: float) -> None:
-        """Place the jobs of a user, by priority, age and key. Each job is read once: there are thousands."""
-        entries, growth, places = [], self._growth, self.places
-        for job in jobs:
-            spec, missing, allocated = job.spec, job.requested, job.allocated
-            if any(allocated):
-                missing = [*map(sub, missing, allocated)]
-            entries.append((-spec.priority, spec.created, spec.key, growth(missing)))
-        entries.sort()
-        for _, _, key, more in entries:
+    def _place(self, jobs: list[_WaitingJob], level: float, weight: float) -> None:
+        """Place the jobs of a user, by priority, age and key."""
+        jobs.sort()
+        places = self.places
+        for _, _, key, more in jobs:
             places[key] = level if weight == 1.0 else rank_of(level, weight)
             level += more
 
 
-def _jobs_by_user(session: Session) -> Mapping[str, Mapping[str, list[Job]]]:
-    """Return the waiting jobs by queue and user."""
-    found: dict[str, dict[str, list[Job]]] = {}
+def _waiting_by_user(
+    session: Session, nothing: Amounts, growth: Callable[[Amounts], float]
+) -> Mapping[str, Mapping[str, list[_WaitingJob]]]:
+    """Return the waiting jobs by queue and user. Each job is read once, in the order of the snapshot, in which they lie
+    in memory: there are thousands. Many in a row request the same.
+    """
+    found: dict[str, dict[str, list[_WaitingJob]]] = {}
+    more, previous = 0.0, nothing
     for job in map(session.jobs.__getitem__, session.snapshot.waiting):
-        spec = job.spec
+        spec, missing, allocated = job.spec, job.requested, job.allocated
+        if allocated != nothing and any(allocated):
+            missing = [*map(sub, missing, allocated)]
+        if missing != previous:
+            more, previous = growth(missing), missing
         users = found.get(spec.queue)
         if users is None:
             users = found[spec.queue] = {}
         jobs = users.get(spec.user)
         if jobs is None:
             jobs = users[spec.user] = []
-        jobs.append(job)
+        jobs.append((-spec.priority, spec.created, spec.key, more))
     return found
 
 
