@@ -1,15 +1,15 @@
 """Memory that frames leave behind: sessions are cyclic, so that only the collector frees them.
 
-The objects of the cluster at the start are exempted from collection, which then costs what is new. What the C library
-has freed is returned to the system, where it is glibc.
+The objects of the cluster at the start are exempted from collection, which then costs what is new.
 """
 
 from __future__ import annotations
 
-import ctypes
 import gc
 import time
 from collections.abc import Callable
+
+from stromboli.kube.work.collection import return_free_memory
 
 #: Seconds between two collections, at least, and the part of the time that they may take.
 _MIN_SECONDS, _MAX_PART = 2.0, 0.05
@@ -21,7 +21,6 @@ class MemoryRelease:
     def __init__(self, clock: Callable[[], float] = time.perf_counter) -> None:
         self._clock = clock
         self._is_first, self._next = True, 0.0
-        self._trim: Callable[[int], object] = getattr(ctypes.CDLL(None), "malloc_trim", lambda kept: None)
 
     def __call__(self) -> None:
         began = self._clock()
@@ -31,6 +30,6 @@ class MemoryRelease:
         if self._is_first:
             self._is_first = False
             gc.freeze()
-        self._trim(0)
+        return_free_memory()
         ended = self._clock()
         self._next = ended + max(_MIN_SECONDS, (ended - began) / _MAX_PART)
