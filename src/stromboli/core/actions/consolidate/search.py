@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
@@ -28,6 +29,8 @@ from stromboli.core.session.statement import OperationKind, SavedStatement, Stat
 _MAX_NODES = 16
 #: The number of dry runs on one node, each without those tasks that found no place.
 _MAX_DRY_RUNS = 4
+#: On how many nodes moves of the same classes of tasks may fail before other nodes with such moves are left out.
+_MAX_FAILURES = 3
 
 #: The evictions on a node, and all operations of the dry run.
 RelocationPlan = tuple[NodePlan, SavedStatement]
@@ -44,6 +47,8 @@ class RelocationAttempt:
     #: By uid, the pod for which a victim moves.
     preemptors: dict[str, Task] = field(default_factory=dict)
     rankings: dict[int, NodeRanking] = field(default_factory=dict)
+    #: How often moves of these classes of tasks failed. Capacity only shrinks in an attempt.
+    failures: Counter[tuple[int, ...]] = field(default_factory=Counter)
     #: The first task without a plan, and whether the limit of moved pods was the reason.
     failed_task: Task | None = None
     too_many: bool = False
@@ -208,13 +213,15 @@ class RelocationSearch:
                 break
             ranking.take()
             plan = self._plan_on(attempt, task, row, ranking, resources_suffice)
-            if plan is None:
+            moving = () if plan is None else tuple(sorted(victim.task_class.number for victim in plan.victims))
+            if plan is None or attempt.failures[moving] >= _MAX_FAILURES:
                 ranking.drop(row)
                 continue
             taken.append((bound, row))
             if best is None or plan.cost < best[0].cost:
                 looked_at += 1
-                best = self._try_on(attempt, task, plan, ranking, resources_suffice, best)
+                known, best = best, self._try_on(attempt, task, plan, ranking, resources_suffice, best)
+                attempt.failures[moving] += best is known
         for bound, row in taken:
             ranking.put_back(bound, row)
         return best
