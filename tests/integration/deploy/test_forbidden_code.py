@@ -37,9 +37,9 @@ def test_the_linter_refuses(text: str, rule: str) -> None:
 #: Modules that the package imports nowhere else; a linter finding can be suppressed in a line, this cannot.
 FORBIDDEN = {"pickle", "marshal", "shelve", "dbm", "subprocess", "multiprocessing", "ctypes", "code", "telnetlib"}
 FORBIDDEN_CALLS = {"eval", "exec", "os.system", "os.popen", "os.fork", "os.execv", "asyncio.create_subprocess_shell"}
-#: Simulations run in processes of this module, which exchange objects with their own children alone. The console
-#: calls one function of the C library, which returns freed memory to the system.
-ALLOWED = {"lab/comparison/local.py": {"multiprocessing"}, "console/cache/memory.py": {"ctypes"}}
+#: Simulations run in processes of this module, which exchange objects with their own children alone. Processes
+#: call one function of the C library, which returns freed memory to the system.
+ALLOWED = {"lab/comparison/local.py": {"multiprocessing"}, "kube/work/collection.py": {"ctypes"}}
 #: A kubeconfig may name a program that makes tokens: kubectl starts it, and so do we, without a shell. The
 #: scheduler starts its own program for forecasts, and for answers to people.
 STARTS_PROGRAMS = {"kube/client/config/exec_plugin.py", "scheduler/forecaster.py", "visibility/process.py"}
