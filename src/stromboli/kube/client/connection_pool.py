@@ -13,7 +13,7 @@ from typing import TypeVar
 from urllib.parse import urlsplit
 
 from stromboli.kube.client.config.connection import Connection
-from stromboli.kube.client.keep_alive import HttpResponse, KeepAliveConnection
+from stromboli.kube.client.keep_alive import HttpResponse, KeepAliveConnection, wake
 from stromboli.kube.client.streaming import StreamingConnection
 
 CONNECT_SECONDS = 10.0
@@ -81,13 +81,14 @@ class ConnectionPool:
 
     async def stream(
         self, context: ssl.SSLContext | None, request: bytes, timeout: float
-    ) -> tuple[StreamingConnection, HttpResponse]:
-        """Send a request over a new connection, which the caller reads and closes. Streams do not count to the limit.
+    ) -> tuple[HttpResponse, StreamingConnection]:
+        """Send a request over a new connection, which the caller of a successful one reads and closes. Streams do not
+        count to the limit.
 
         Raises NotSent, OSError or TimeoutError.
         """
         connection = await self._open(StreamingConnection, context, timeout)
-        return connection, await connection.open(request, timeout)
+        return await connection.open(request, timeout), connection
 
     def close(self) -> None:
         for connection in [*self._busy, *(each for *_, each in self._idle)]:
@@ -186,10 +187,10 @@ async def _shake_hands(encrypted: ssl.SSLSocket) -> None:
         try:
             encrypted.do_handshake()
         except ssl.SSLWantReadError:
-            loop.add_reader(encrypted, _set, ready)
+            loop.add_reader(encrypted, wake, ready)
             remove = loop.remove_reader
         except ssl.SSLWantWriteError:
-            loop.add_writer(encrypted, _set, ready)
+            loop.add_writer(encrypted, wake, ready)
             remove = loop.remove_writer
         else:
             return
@@ -197,8 +198,3 @@ async def _shake_hands(encrypted: ssl.SSLSocket) -> None:
             await ready
         finally:
             remove(encrypted)
-
-
-def _set(future: asyncio.Future[None]) -> None:
-    if not future.done():
-        future.set_result(None)

@@ -40,6 +40,10 @@ class HttpResponse:
         return self.head[start : end if end >= 0 else None].strip()
 
     @property
+    def is_success(self) -> bool:
+        return 200 <= self.status < 300
+
+    @property
     def retry_after(self) -> str | None:
         value = self.header(b"retry-after")
         return None if value is None else value.decode("latin-1")
@@ -262,3 +266,9 @@ class KeepAliveConnection:
             self._response.set_result(response)
         elif not data:
             self._fail(ConnectionResetError("the server closed the connection"))
+
+
+def wake(future: asyncio.Future[None]) -> None:
+    """End the wait for a socket."""
+    if not future.done():
+        future.set_result(None)

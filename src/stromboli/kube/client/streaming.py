@@ -11,7 +11,14 @@ import asyncio
 import socket
 import zlib
 
-from stromboli.kube.client.keep_alive import CHUNK, WAIT, HttpResponse, KeepAliveConnection, MalformedResponse
+from stromboli.kube.client.keep_alive import (
+    CHUNK,
+    WAIT,
+    HttpResponse,
+    KeepAliveConnection,
+    MalformedResponse,
+    wake,
+)
 
 READ_INTERVAL = 0.005
 #: At most this many times CHUNK is taken at once, so that other work has its turn during a long list.
@@ -57,8 +64,12 @@ class StreamingConnection(KeepAliveConnection):
         self._next_read = 0.0
 
     async def open(self, request: bytes, timeout: float) -> HttpResponse:
-        """Send the request and wait for its response. Raises OSError or TimeoutError."""
+        """Send the request and wait for its response, after which only a successful stream is open. Raises OSError or
+        TimeoutError.
+        """
         response = await self._respond(request, timeout)
+        if not response.is_success:
+            self.close()
         if response.header(b"content-encoding") == b"gzip":
             self._gzip = GzipMembers(self._max_size)
         return response
@@ -89,7 +100,7 @@ class StreamingConnection(KeepAliveConnection):
         if waiting is None:
             return
         head = self._parser.head
-        if head is not None and 200 <= head.status < 300 and not waiting.done():
+        if head is not None and head.is_success and not waiting.done():
             waiting.set_result(head)
         if waiting.done():
             self._has_ended = not data or self._parser.is_complete
@@ -97,7 +108,7 @@ class StreamingConnection(KeepAliveConnection):
 
     async def _until_readable(self, timeout: float | None) -> None:
         ready = self._loop.create_future()
-        self._loop.add_reader(self._socket, _set, ready)
+        self._loop.add_reader(self._socket, wake, ready)
         try:
             async with asyncio.timeout(timeout):
                 await ready
@@ -124,8 +135,3 @@ class StreamingConnection(KeepAliveConnection):
         if response is None:
             raise ConnectionResetError("the server closed the connection")
         return response
-
-
-def _set(future: asyncio.Future[None]) -> None:
-    if not future.done():
-        future.set_result(None)

@@ -9,9 +9,10 @@ from __future__ import annotations
 import platform
 import ssl
 from collections import Counter
-from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import aclosing, asynccontextmanager
-from functools import lru_cache
+from functools import lru_cache, partial
+from typing import TypeVar
 from urllib.parse import urlencode, urlsplit
 
 import aiohttp
@@ -33,6 +34,10 @@ MAX_RESPONSE_SIZE = 256 << 20
 """Size limit of a response after decompression; a larger one is rejected before it fills the memory."""
 MAX_ERROR_BODY = 1 << 20
 MAX_CONNECTIONS = 256
+
+T = TypeVar("T")
+#: Sends a request over a connection with these TLS settings; returns the response, and what is read of a success.
+_Exchange = Callable[[ssl.SSLContext | None, bytes], Awaitable[tuple[HttpResponse, T]]]
 
 
 class Transport:
@@ -91,7 +96,9 @@ class Transport:
         headers = {"Accept": accept, "Content-Type": content_type} if body is not None else {"Accept": accept}
         seconds = self._timeout if timeout is None else timeout
         if (body is not None or is_small) and not self.connection.proxy:
-            return await self._exchanged(method, path, params, body or b"", headers, seconds)
+            return await self._exchanged(
+                method, path, params, headers, partial(self._exchange, method, seconds), body or b""
+            )
         limits = aiohttp.ClientTimeout(total=seconds, connect=min(seconds, CONNECT_SECONDS))
         response = await self._answer(method, path, params, body, headers, limits)
         with converted_errors(method, path):
@@ -113,7 +120,8 @@ class Transport:
             async with response, aclosing(_lines(response.content.iter_any(), path)) as lines:
                 yield lines
             return
-        connection = await self._opened(path, params, headers, self._timeout if idle_seconds is None else idle_seconds)
+        seconds = self._timeout if idle_seconds is None else idle_seconds
+        connection = await self._exchanged("GET", path, params, headers, partial(self._open_stream, seconds))
         try:
             async with aclosing(_lines(_parts(connection, idle_seconds), path)) as lines:
                 yield lines
@@ -142,70 +150,51 @@ class Transport:
             async with response:
                 raise await _error_from(response)
 
-    async def _opened(
-        self, path: str, params: Mapping[str, str] | None, headers: Mapping[str, str], seconds: float
-    ) -> StreamingConnection:
-        """Return a stream of which the head has arrived, and is that of a success."""
-        target = self._target("GET", path, params)
-        with converted_errors("GET", path):
-            connection, response = await self._open_stream(target, headers, seconds)
-            if response.status == 401 and await self._renewed():
-                connection.close()
-                connection, response = await self._open_stream(target, headers, seconds)
-        if 200 <= response.status < 300:
-            return connection
-        connection.close()
-        raise _error(response.status, response.body, response.retry_after)
-
-    async def _open_stream(
-        self, target: str, headers: Mapping[str, str], seconds: float
-    ) -> tuple[StreamingConnection, HttpResponse]:
-        context, request = await self._request(target, headers)
-        try:
-            connection, response = await self._connections().stream(context, request, seconds)
-        except (OSError, TimeoutError):
-            self.answers["GET", "none"] += 1
-            raise
-        self.answers["GET", str(response.status)] += 1
-        return connection, response
-
     async def _exchanged(
         self,
         method: str,
         path: str,
         params: Mapping[str, str] | None,
-        body: bytes,
         headers: Mapping[str, str],
-        seconds: float,
-    ) -> bytes:
-        """Make a request on a pooled connection, and return the body of a successful response."""
-        target = self._target(method, path, params)
+        exchange: _Exchange[T],
+        body: bytes = b"",
+    ) -> T:
+        """Make a request on a connection of the pool, and return what is read of a successful response."""
+        target = f"{method} {self._prefix}{path}{_query(tuple(params.items())) if params else ''} HTTP/1.1"
         with converted_errors(method, path):
-            response = await self._exchange(method, target, body, headers, seconds)
+            response, result = await self._counted(method, exchange, target, headers, body)
             if response.status == 401 and await self._renewed():
-                response = await self._exchange(method, target, body, headers, seconds)
-        if 200 <= response.status < 300:
-            return response.body
+                response, result = await self._counted(method, exchange, target, headers, body)
+        if response.is_success:
+            return result
         raise _error(response.status, response.body, response.retry_after)
 
-    async def _exchange(
-        self, method: str, target: str, body: bytes, headers: Mapping[str, str], seconds: float
-    ) -> HttpResponse:
+    async def _counted(
+        self, method: str, exchange: _Exchange[T], target: str, headers: Mapping[str, str], body: bytes
+    ) -> tuple[HttpResponse, T]:
         context, request = await self._request(target, headers, body)
-        may_send = _always if method == "GET" else self._may_write or _always
         try:
-            response = await self._connections().exchange(context, request, seconds, may_send)
+            response, result = await exchange(context, request)
         except (OSError, TimeoutError):
             self.answers[method, "none"] += 1
             raise
         self.answers[method, str(response.status)] += 1
-        return response
+        return response, result
 
-    def _target(self, method: str, path: str, params: Mapping[str, str] | None) -> str:
-        return f"{method} {self._prefix}{path}{_query(tuple(params.items())) if params else ''} HTTP/1.1"
+    async def _exchange(
+        self, method: str, seconds: float, context: ssl.SSLContext | None, request: bytes
+    ) -> tuple[HttpResponse, bytes]:
+        may_send = _always if method == "GET" else self._may_write or _always
+        response = await self._connections().exchange(context, request, seconds, may_send)
+        return response, response.body
+
+    async def _open_stream(
+        self, seconds: float, context: ssl.SSLContext | None, request: bytes
+    ) -> tuple[HttpResponse, StreamingConnection]:
+        return await self._connections().stream(context, request, seconds)
 
     async def _request(
-        self, target: str, headers: Mapping[str, str], body: bytes = b""
+        self, target: str, headers: Mapping[str, str], body: bytes
     ) -> tuple[ssl.SSLContext | None, bytes]:
         """The TLS settings and the bytes of a request."""
         identity, context = await self._identity()
